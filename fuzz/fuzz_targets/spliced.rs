@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use libfuzzer_sys::fuzz_target;
 
 #[allow(dead_code)] // shared with the property tests
-#[path = "../../crates/align/tests/spliced/exercise.rs"]
+#[path = "../../crates/modes/tests/spliced/exercise.rs"]
 mod exercise;
 
 thread_local! {

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use libfuzzer_sys::fuzz_target;
 
 #[allow(dead_code)] // shared with the property tests
-#[path = "../../crates/align/tests/ungapped/exercise.rs"]
+#[path = "../../crates/modes/tests/ungapped/exercise.rs"]
 mod exercise;
 
 thread_local! {

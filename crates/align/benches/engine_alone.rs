@@ -1,21 +1,24 @@
 //! The engine alone on reads in memory: the floor under `seqloom align`'s CPU time.
 //!
-//! `cargo bench -p seqloom-align --bench engine_alone -- PREFIX R1.fq R2.fq THREADS`
+//! `cargo bench -p seqloom-align --bench engine_alone -- PREFIX R1.fq R2.fq THREADS [PASSES]`
 //!
 //! Reads are parsed before the clock starts. Every batch of every cohort of 100 Mbp goes through
 //! the engine's three phases into a sink that only counts; nothing else runs in between. Prints
-//! the CPU seconds (user and system, all threads) of that.
+//! the CPU microseconds a read (user and system, all threads) of each phase, with `PREFIX.fast` and
+//! without it, and a digest of the records, which is to be the same; so often.
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used)]
 
 use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::time::Instant;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use seqloom_align::engine::bwa::{BwaEngine, BwaOptions};
-use seqloom_align::engine::{AlignmentEngine, EngineReads, Ordinals, Origin, Read, RecordSink};
-use seqloom_align::index;
+use seqloom_align::engine::{
+    CohortEngine, EngineReads, Ordinals, Origin, Read, RecordSink, SeededBatch,
+};
+use seqloom_align::index::{self, IndexPaths};
 use seqloom_runtime::machine;
 
 /// As in the program: the engine allocates what it finds, read by read.
@@ -25,14 +28,37 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const COHORT_BASES: usize = 100_000_000;
 const BATCH_PAIRS: usize = 256;
 
-type Scratch = <BwaEngine as AlignmentEngine>::Scratch;
+type Scratch = <BwaEngine as CohortEngine>::Scratch;
 
-struct Count(u64);
+/// A digest of records that does not ask for their order of batches.
+#[derive(Default)]
+struct Digest {
+    bytes: u64,
+    sum: u64,
+}
 
-impl RecordSink for Count {
+impl RecordSink for Digest {
     fn record(&mut self, _origin: Origin, body: &[u8]) {
-        self.0 += body.len() as u64;
+        let mut hasher = DefaultHasher::new();
+        body.hash(&mut hasher);
+        self.bytes += body.len() as u64;
+        self.sum = self.sum.wrapping_add(hasher.finish());
     }
+}
+
+/// CPU time of the phases, and what came out.
+#[derive(Default)]
+struct Outcome {
+    seconds: [f64; 3],
+    digest: Digest,
+}
+
+/// Runs `work`, and adds the CPU time that it takes.
+fn timed<T>(seconds: &mut f64, work: impl FnOnce() -> T) -> T {
+    let before = machine::usage().cpu;
+    let done = work();
+    *seconds += (machine::usage().cpu - before).as_secs_f64();
+    done
 }
 
 /// Reads of a four-line FASTQ.
@@ -77,58 +103,77 @@ fn run_cohort(
     cohort: &[[Read<'_>; 2]],
     first_pair: usize,
     threads: usize,
-) -> u64 {
+    outcome: &mut Outcome,
+) {
+    let [seeding, inferring, emitting] = &mut outcome.seconds;
     let batches: Vec<_> = cohort.chunks(BATCH_PAIRS).collect();
     let found: Vec<_> = batches.iter().map(|_| Mutex::new(None)).collect();
-    for_each_batch(engine, threads, batches.len(), |i, scratch| {
-        let batch = EngineReads { pairs: batches[i].to_vec(), singles: Vec::new() };
-        *found[i].lock().unwrap() = Some(engine.seed_extend(scratch, &batch).unwrap());
+    timed(seeding, || {
+        for_each_batch(engine, threads, batches.len(), |i, scratch| {
+            let batch = EngineReads { pairs: batches[i].to_vec(), singles: Vec::new() };
+            *found[i].lock().unwrap() = Some(engine.seed_extend(scratch, &batch).unwrap());
+        });
     });
     let found: Vec<_> = found.into_iter().map(|r| r.into_inner().unwrap().unwrap()).collect();
-    let model = engine.infer_cohort(&found).unwrap();
+    let model = timed(inferring, || engine.infer_cohort(&found).unwrap());
     let found: Vec<_> = found.into_iter().map(|r| Mutex::new(Some(r))).collect();
-    let bytes = AtomicU64::new(0);
-    for_each_batch(engine, threads, batches.len(), |i, scratch| {
-        let first_pair = (first_pair + i * BATCH_PAIRS) as u64;
-        let ordinals = Ordinals { first_single: 0, first_pair };
-        let mut sink = Count(0);
-        let batch = found[i].lock().unwrap().take().unwrap();
-        engine.emit(scratch, batch, Some(&model), ordinals, &mut sink).unwrap();
-        bytes.fetch_add(sink.0, Ordering::Relaxed);
+    let all = Mutex::new(&mut outcome.digest);
+    timed(emitting, || {
+        for_each_batch(engine, threads, batches.len(), |i, scratch| {
+            let first_pair = (first_pair + i * BATCH_PAIRS) as u64;
+            let ordinals = Ordinals { first_single: 0, first_pair };
+            let mut sink = Digest::default();
+            let candidates = found[i].lock().unwrap().take().unwrap();
+            let reads = &EngineReads { pairs: batches[i].to_vec(), singles: Vec::new() };
+            let seeded = SeededBatch { reads, candidates, model: Some(&model), ordinals };
+            engine.emit(scratch, seeded, &mut sink).unwrap();
+            let mut all = all.lock().unwrap();
+            all.bytes += sink.bytes;
+            all.sum = all.sum.wrapping_add(sink.sum);
+        });
     });
-    bytes.into_inner()
 }
 
-fn main() {
-    let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
-    let [prefix, first, second, threads] = &arguments[..] else {
-        println!("usage: engine_alone PREFIX R1.fq R2.fq THREADS (plain FASTQ)");
-        return;
-    };
-    let threads: usize = threads.parse().expect("a number of threads");
-    let texts = [fs::read(first).expect("R1"), fs::read(second).expect("R2")];
-    let pairs: Vec<_> =
-        parse(&texts[0]).into_iter().zip(parse(&texts[1])).map(<[Read<'_>; 2]>::from).collect();
-    let prefix = Path::new(prefix);
-    let contigs = index::check(prefix).expect("index").contigs;
-    let contigs: Vec<_> = contigs.into_iter().map(|c| (c.name, u64::from(c.length))).collect();
-    let engine = BwaEngine::load(prefix, &contigs, &BwaOptions::default(), threads).unwrap();
-
-    let (cpu, wall) = (machine::usage().cpu, Instant::now());
-    let (mut start, mut bytes) = (0, 0);
+fn run(engine: &BwaEngine, pairs: &[[Read<'_>; 2]], threads: usize) -> Outcome {
+    let (mut start, mut outcome) = (0, Outcome::default());
     while start < pairs.len() {
         let (mut end, mut bases) = (start, 0);
         while end < pairs.len() && bases < COHORT_BASES {
             bases += pairs[end].iter().map(|read| read.bases.len()).sum::<usize>();
             end += 1;
         }
-        bytes += run_cohort(&engine, &pairs[start..end], start, threads);
+        run_cohort(engine, &pairs[start..end], start, threads, &mut outcome);
         start = end;
     }
-    let cpu = (machine::usage().cpu - cpu).as_secs_f64();
-    println!(
-        "engine alone: {} pairs, {bytes} record bytes, CPU {cpu:.2} s, wall {:.2} s",
-        pairs.len(),
-        wall.elapsed().as_secs_f64()
-    );
+    outcome
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
+    let [prefix, first, second, threads, passes @ ..] = &arguments[..] else {
+        println!("usage: engine_alone PREFIX R1.fq R2.fq THREADS [PASSES] (plain FASTQ)");
+        return;
+    };
+    let threads: usize = threads.parse().expect("a number of threads");
+    let passes = passes.first().map_or(1, |passes| passes.parse().expect("a number of passes"));
+    let texts = [fs::read(first).expect("R1"), fs::read(second).expect("R2")];
+    let pairs: Vec<_> =
+        parse(&texts[0]).into_iter().zip(parse(&texts[1])).map(<[Read<'_>; 2]>::from).collect();
+    let prefix = Path::new(prefix);
+    let contigs = index::check(prefix).expect("index").contigs;
+    let contigs: Vec<_> = contigs.into_iter().map(|c| (c.name, u64::from(c.length))).collect();
+    let load = || BwaEngine::load(prefix, &contigs, &BwaOptions::default(), threads).unwrap();
+    let (plain, mut by_table) = (load(), load());
+    by_table.certify(&IndexPaths::new(prefix).fast(), Arc::default()).expect("a table");
+    for _ in 0..passes {
+        for (name, engine) in [("with table", &by_table), ("without", &plain)] {
+            let Outcome { seconds, digest } = run(engine, &pairs, threads);
+            let [seed, infer, emit] = seconds.map(|s| s * 1e6 / (2 * pairs.len()) as f64);
+            println!(
+                "{name}: us a read: seed_extend {seed:.2}, infer {infer:.2}, emit {emit:.2}; \
+                 {} record bytes, digest {:016x}",
+                digest.bytes, digest.sum
+            );
+        }
+    }
 }

@@ -19,7 +19,7 @@ use crate::input_tags::ReadTags;
 use crate::mates::{BamTotals, MateOrder};
 use crate::umi::{UmiRules, UmiSource, UmiTags};
 
-pub use batch::{Batch, BatchReads, LongRead, Segment, Shape};
+pub use batch::{Batch, BatchReads, LongRead, Segment, Shape, recycle};
 pub(crate) use batch::{Mates, TemplateCounts};
 use lane::Lane;
 
@@ -447,7 +447,6 @@ impl<'a> CohortCutter<'a> {
             umis: UmiTags::default(),
             tags: ReadTags::default(),
             failed_filter: Vec::new(),
-            long_reads: Vec::new(),
         })));
         self.next_sequence += 1;
         self.next_read += reads;

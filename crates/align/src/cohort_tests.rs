@@ -316,16 +316,16 @@ fn mates_out_of_step_are_named_and_reads_too_long_have_no_bases() {
         cutter.push(block, |cut| batches.extend(Some(cut))).unwrap();
     }
     let [Cut::Batch(whole), Cut::Batch(bad), Cut::Closed(_)] = &batches[..] else { panic!() };
-    let all = whole.engine_reads(20, None).unwrap();
+    let all = whole.engine_reads(20, None);
     assert_eq!((all.reads.pairs.len(), all.long_reads.len()), (256, 0));
-    let error = bad.engine_reads(21, None).unwrap_err();
+    let error = bad.check_mates().unwrap_err();
     assert!(matches!(&error, CohortError::NamesDiffer { record: 281, .. }), "{error}");
     assert!(error.to_string().contains("1.fq") && error.to_string().contains("'other'"));
-    let none = whole.engine_reads(19, None).unwrap();
+    let none = whole.engine_reads(19, None);
     assert!(none.reads.pairs.iter().flatten().all(|read| read.bases.is_empty()));
     assert_eq!(none.long_reads.len(), 512);
     assert!(none.long_reads.is_sorted_by_key(|it| it.place));
-    assert!(none.long_reads.iter().all(|it| it.bases.len() == 20));
+    assert!(none.long_reads.iter().all(|it| it.read.bases.len() == 20));
 }
 
 /// Templates of all batches, or the first error that an engine's reads have.
@@ -340,7 +340,7 @@ fn cut_all(files: &[&[TestRead]], pairing: Pairing) -> Result<Vec<Template>, Coh
     let mut templates = Vec::new();
     for batch in &batches {
         let Cut::Batch(batch) = batch else { continue };
-        batch.engine_reads(1000, None)?;
+        batch.check_mates()?;
         templates.extend(seen(batch).templates);
     }
     Ok(templates)

@@ -12,7 +12,7 @@ use seqloom_format::templates::PackedTemplates;
 use seqloom_runtime::error::{Class, Place, RunError};
 
 use crate::cohort::{Batch, LongRead, Shape, TemplateCounts};
-use crate::engine::{Origin, RecordSink};
+use crate::engine::{Origin, Read, RecordSink};
 use crate::input_tags::InputTags;
 use crate::outside::{OutsideReads, with_bases};
 use crate::umi::{self, UmiRules};
@@ -100,6 +100,8 @@ pub(crate) type PartSink<'a> = dyn FnMut(&PackedTemplates) -> bool + 'a;
 /// Collects the records of one batch; [`Emission::finish`] completes it.
 pub struct Emission<'a> {
     batch: &'a Batch,
+    /// Reads that the engine got without their bases, by template and mate.
+    long_reads: &'a [LongRead<'a>],
     tags: &'a RecordTags,
     out: &'a mut PackedTemplates,
     part: Option<&'a mut PartSink<'a>>,
@@ -113,10 +115,11 @@ pub struct Emission<'a> {
 
 impl<'a> Emission<'a> {
     /// Starts to collect the records of `batch` in `out`, of an engine that searches for reads of
-    /// up to `longest_bases`.
+    /// up to `longest_bases` and got `long_reads` without their bases.
     #[must_use]
     pub fn new(
         batch: &'a Batch,
+        long_reads: &'a [LongRead<'a>],
         tags: &'a RecordTags,
         longest_bases: usize,
         out: &'a mut PackedTemplates,
@@ -126,7 +129,8 @@ impl<'a> Emission<'a> {
         let TemplateCounts { pairs, singles } = batch.counts();
         let origins = Vec::with_capacity(pairs + singles);
         let outside = OutsideReads::default();
-        Self { batch, tags, out, part: None, origins, longest_bases, outside, failure: None }
+        let (part, failure) = (None, None);
+        Self { batch, long_reads, tags, out, part, origins, longest_bases, outside, failure }
     }
 
     /// Has a batch of many records handed on in parts, each of whole templates, but for a mixed
@@ -179,13 +183,13 @@ impl<'a> Emission<'a> {
     }
 
     /// The read of a record, if the engine got it without its bases.
-    fn long_read(&self, origin: Origin, second: bool) -> Option<&'a LongRead> {
-        let all = &self.batch.long_reads;
+    fn long_read(&self, origin: Origin, second: bool) -> Option<&'a Read<'a>> {
+        let all = self.long_reads;
         if all.is_empty() {
             return None;
         }
         let place = (template_index(&self.batch.shape, origin), second);
-        all.binary_search_by_key(&place, |it| it.place).ok().map(|at| &all[at])
+        all.binary_search_by_key(&place, |it| it.place).ok().map(|at| &all[at].read)
     }
 
     fn append(&mut self, origin: Origin, body: &[u8]) -> Result<(), EmitError> {

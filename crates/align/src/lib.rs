@@ -2,7 +2,7 @@
 //! the flow of cohorts through it.
 //!
 //! [`ingest::run`] is the flow; it takes blocks from `seqloom_io::source`, cuts them with
-//! [`cohort`], drives an [`engine::AlignmentEngine`] and hands packed templates to an
+//! [`cohort`], drives an [`engine`] and hands packed templates to an
 //! [`ingest::BatchSink`]. [`scan`] cuts without aligning, for runs of several processes.
 //!
 //! The index of a reference, and what tells whether it is whole:
@@ -29,8 +29,9 @@ pub mod input_error;
 pub mod input_tags;
 pub mod mates;
 pub mod outside;
+pub mod record;
 pub mod scan;
-mod search;
+pub mod search;
 #[cfg(test)]
 mod test_input;
 pub mod umi;

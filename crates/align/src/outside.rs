@@ -3,9 +3,8 @@
 
 use seqloom_format::bam::{AuxValue, Flags, RecordError, RecordRef};
 
-use crate::cohort::LongRead;
 use crate::engine::Read;
-use crate::engine::native::{OUTSIDE, push_bases, push_qualities};
+use crate::record::{OUTSIDE, push_bases, push_qualities};
 
 /// Offset of the number of bases in a record's body (SAM specification 4.2).
 const BASE_COUNT_AT: usize = 16;
@@ -107,16 +106,15 @@ fn is_outside(record: &RecordRef<'_>) -> Result<bool, RecordError> {
 ///
 /// # Errors
 /// A malformed tag.
-pub(crate) fn with_bases(record: &RecordRef<'_>, read: &LongRead) -> Result<Vec<u8>, RecordError> {
+pub(crate) fn with_bases(record: &RecordRef<'_>, read: &Read<'_>) -> Result<Vec<u8>, RecordError> {
     let (body, at) = (record.body(), record.aux_start());
-    let LongRead { bases, qualities, .. } = read;
+    let bases = read.bases;
     let is_reverse = record.has_flags(Flags::REVERSE);
     let mut out = Vec::with_capacity(body.len() + 2 * bases.len() + OUTSIDE.len());
     out.extend_from_slice(&body[..at]);
     out[BASE_COUNT_AT..BASE_COUNT_AT + 4].copy_from_slice(&(bases.len() as u32).to_le_bytes());
     push_bases(bases, is_reverse, &mut out);
-    let read = Read { name: record.name(), bases, qualities: qualities.as_deref() };
-    push_qualities(&read, is_reverse, &mut out);
+    push_qualities(read, is_reverse, &mut out);
     out.extend_from_slice(&body[at..]);
     if !is_outside(record)? {
         out.extend_from_slice(OUTSIDE);
@@ -140,17 +138,12 @@ mod tests {
         body
     }
 
-    fn long(bases: &[u8], qualities: Option<&[u8]>) -> LongRead {
-        let (bases, qualities) = (bases.to_vec(), qualities.map(<[u8]>::to_vec));
-        LongRead { place: (0, false), bases, qualities }
-    }
-
     #[test]
     fn bases_come_back_in_the_order_of_the_strand_and_the_tag_is_there_once() {
         let t = |flags: u16, tags: &[u8], qualities: Option<&[u8]>, expected: &[u8]| {
             let empty = body(flags, tags);
             let record = RecordRef::new(&empty).unwrap();
-            let full = with_bases(&record, &long(b"ACG", qualities)).unwrap();
+            let full = with_bases(&record, &Read { name: b"r", bases: b"ACG", qualities }).unwrap();
             let record = RecordRef::new(&full).unwrap();
             assert_eq!((record.base_count(), record.name()), (3, &b"r"[..]));
             assert_eq!(&full[34..], expected);

@@ -9,10 +9,9 @@ use std::num::NonZeroUsize;
 
 use seqloom_io::source::{Fetch, FetchScratch, InputBlock, ReadSource, SourceError};
 use seqloom_runtime::error::{Class, Place, RunError};
-use seqloom_runtime::failure::Failure;
-use seqloom_runtime::monitor::Monitor;
-use seqloom_runtime::pool::{self, WorkerPanic};
-use seqloom_runtime::schedule::{Fetches, Idle, next_task};
+use seqloom_runtime::flow::{self, Flow, Shared};
+use seqloom_runtime::pool::Stopped;
+use seqloom_runtime::schedule::{Fetches, Idle};
 
 use crate::cohort::{CohortCutter, CohortStart, CutRules, CutTotals};
 use crate::input_error::CohortError;
@@ -26,31 +25,23 @@ pub enum ScanError {
     /// Malformed input.
     #[error(transparent)]
     Input(#[from] CohortError),
-    /// A bug.
+    /// The workers were stopped.
     #[error(transparent)]
-    Panic(#[from] WorkerPanic),
-    /// The source ended although reads are missing.
-    #[error("the input ended before its last block was delivered")]
-    Incomplete,
-    /// The run was stopped from outside.
-    #[error("interrupted")]
-    Interrupted,
+    Stopped(#[from] Stopped),
 }
 
 impl RunError for ScanError {
     fn class(&self) -> Class {
         match self {
             Self::Input(input) => input.class(),
-            Self::Panic(panic) => panic.class(),
-            Self::Incomplete => Class::Bug,
-            Self::Interrupted => Class::Interrupted,
+            Self::Stopped(stop) => stop.class(),
         }
     }
 
     fn place(&self) -> Place {
         match self {
             Self::Input(input) => input.place(),
-            Self::Panic(_) | Self::Incomplete | Self::Interrupted => Place::default(),
+            Self::Stopped(_) => Place::default(),
         }
     }
 }
@@ -72,16 +63,15 @@ pub struct Scanned {
     pub templates: u64,
 }
 
-/// What the workers share.
-struct State<'a> {
+/// Whether another block is to be fetched.
+struct Scheduler<'a> {
     cutter: CohortCutter<'a>,
     fetches: Fetches,
     /// Blocks that may wait for one in front of them.
     early_at_most: usize,
 }
 
-impl State<'_> {
-    /// Whether to fetch.
+impl Scheduler<'_> {
     fn next(&mut self) -> Result<(), Idle> {
         if self.fetches.have_ended() || self.cutter.finished() {
             return Err(Idle::Finished);
@@ -98,6 +88,36 @@ impl State<'_> {
     fn fetched(&mut self, fetched: Fetch) -> Result<(), CohortError> {
         let block = self.fetches.finish(fetched);
         block.map_or(Ok(()), |block| self.cutter.push(*block, drop))
+    }
+}
+
+/// Workers that fetch and cut.
+struct Scan<'a> {
+    source: &'a ReadSource,
+    shared: Shared<Scheduler<'a>, ScanError>,
+}
+
+impl<'a> Flow for Scan<'a> {
+    type Scheduler = Scheduler<'a>;
+    type Task = ();
+    type Worker = FetchScratch;
+    type Error = ScanError;
+
+    fn shared(&self) -> &Shared<Scheduler<'a>, ScanError> {
+        &self.shared
+    }
+
+    fn worker(&self, _: usize) -> Result<FetchScratch, ScanError> {
+        Ok(FetchScratch::default())
+    }
+
+    fn next(scheduler: &mut Scheduler<'a>) -> Result<(), Idle> {
+        scheduler.next()
+    }
+
+    fn perform(&self, scratch: &mut FetchScratch, (): ()) -> Result<(), ScanError> {
+        let fetched = self.source.fetch(scratch)?;
+        Ok(self.shared.scheduler().update(|scheduler| scheduler.fetched(fetched))?)
     }
 }
 
@@ -120,27 +140,19 @@ pub fn scan(
         cutter.push(block, drop)?;
     }
     let early_at_most = EARLY_BLOCKS_PER_WORKER * threads.get();
-    let state = Monitor::new(State { cutter, fetches: Fetches::default(), early_at_most });
-    let failure = Failure::default();
+    let shared = Shared::new(Scheduler { cutter, fetches: Fetches::default(), early_at_most });
+    let scan = Scan { source, shared };
     let seen = Cell::new(0);
     let watch = || {
         // Cloned, for whoever watches may take its time.
-        let new = state.lock().cutter.starts()[seen.get()..].to_vec();
+        let new = scan.shared.scheduler().lock().cutter.starts()[seen.get()..].to_vec();
         seen.set(seen.get() + new.len());
-        if watch(&new) { Ok(()) } else { Err(ScanError::Interrupted) }
+        watch(&new)
     };
-    let work = |_| {
-        let mut scratch = FetchScratch::default();
-        while let Some(()) = next_task(&state, || failure.stopped(), State::next) {
-            let fetched = source.fetch(&mut scratch)?;
-            state.update(|state| state.fetched(fetched))?;
-        }
-        Ok::<_, ScanError>(())
-    };
-    pool::run(threads, &failure, || state.wake_all(), &watch, work)?;
-    let State { cutter, .. } = state.into_inner();
+    flow::run(&scan, threads, &watch)?;
+    let Scheduler { cutter, .. } = scan.shared.into_scheduler();
     if !cutter.finished() {
-        return Err(ScanError::Incomplete);
+        return Err(Stopped::Incomplete.into());
     }
     let CutTotals { reads, templates } = cutter.totals();
     Ok(Scanned { starts: cutter.into_starts(), reads, templates })

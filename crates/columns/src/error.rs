@@ -8,7 +8,7 @@ use seqloom_io::bam_index::BamIndexError;
 use seqloom_io::sink::output::OutputError;
 use seqloom_io::source::SourceError;
 use seqloom_runtime::error::{Class, Place, RunError};
-use seqloom_runtime::pool::WorkerPanic;
+use seqloom_runtime::pool::Stopped;
 use seqloom_signal::flow::Fault;
 use seqloom_signal::store::StoreError;
 
@@ -50,15 +50,9 @@ pub enum ColumnsError {
     /// Encoding failed.
     #[error(transparent)]
     Arrow(#[from] ArrowError),
-    /// A worker panicked or could not be started.
+    /// The workers were stopped.
     #[error(transparent)]
-    Worker(#[from] WorkerPanic),
-    /// A signal asked to stop.
-    #[error("interrupted")]
-    Interrupted,
-    /// The source ended, but not all of it came.
-    #[error("this is a bug: a part of the input is missing from the stream")]
-    Incomplete,
+    Stopped(#[from] Stopped),
 }
 
 impl RunError for ColumnsError {
@@ -71,9 +65,8 @@ impl RunError for ColumnsError {
             Self::Fault(_) | Self::Value(_) | Self::Inputs { .. } => Class::Input,
             Self::Wanted(_) => Class::Usage,
             Self::Output(output) => output.class(),
-            Self::Worker(panic) => panic.class(),
-            Self::Interrupted => Class::Interrupted,
-            Self::Arrow(_) | Self::Incomplete => Class::Bug,
+            Self::Stopped(stop) => stop.class(),
+            Self::Arrow(_) => Class::Bug,
         }
     }
 
@@ -89,11 +82,7 @@ impl RunError for ColumnsError {
             }
             Self::Inputs { path, .. } => Place::of(path),
             Self::Output(output) => output.place(),
-            Self::Wanted(_)
-            | Self::Worker(_)
-            | Self::Interrupted
-            | Self::Arrow(_)
-            | Self::Incomplete => Place::default(),
+            Self::Wanted(_) | Self::Stopped(_) | Self::Arrow(_) => Place::default(),
         }
     }
 }

@@ -26,7 +26,7 @@ use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::failure::{Failure, lock};
 use seqloom_runtime::memory::Ledger;
 use seqloom_runtime::order::Ordered;
-use seqloom_runtime::pool::{self, WorkerPanic};
+use seqloom_runtime::pool::{self, Stopped};
 use seqloom_runtime::turnstile::Turnstile;
 
 use crate::duplicates::metrics::DuplicationCounters;
@@ -74,12 +74,9 @@ pub enum ExchangeError {
         /// What shows it.
         problem: &'static str,
     },
-    /// A bug.
+    /// The workers were stopped.
     #[error(transparent)]
-    Panic(#[from] WorkerPanic),
-    /// The run was stopped from outside.
-    #[error("interrupted")]
-    Interrupted,
+    Stopped(#[from] Stopped),
 }
 
 impl RunError for ExchangeError {
@@ -89,8 +86,7 @@ impl RunError for ExchangeError {
             Self::Write(output) => output.class(),
             Self::Read { .. } => Class::Output,
             Self::Damaged { .. } => Class::Damaged,
-            Self::Panic(panic) => panic.class(),
-            Self::Interrupted => Class::Interrupted,
+            Self::Stopped(stop) => stop.class(),
         }
     }
 
@@ -99,7 +95,7 @@ impl RunError for ExchangeError {
             Self::Spill(spill) => spill.place(),
             Self::Write(output) => output.place(),
             Self::Read { path, .. } | Self::Damaged { path, .. } => Place::of(path),
-            Self::Panic(_) | Self::Interrupted => Place::default(),
+            Self::Stopped(_) => Place::default(),
         }
     }
 }
@@ -188,14 +184,13 @@ pub fn write(
     let written = Mutex::new(Written { out, stores });
     let turnstile = Turnstile::new(&backing.ledger, INSIDE_PER_WORKER * threads.get());
     let (ordered, failure) = (Ordered::default(), Failure::default());
-    let watch = || if watch() { Ok(()) } else { Err(ExchangeError::Interrupted) };
     // Chunks read back, their entries in order, and what does not compress.
     let cost = |ticket: u64| tasks.get(usize::try_from(ticket).ok()?).map(|it| 4 * it.bytes);
     pool::run(
         threads,
         &failure,
         || turnstile.close(),
-        &watch,
+        watch,
         |_| {
             let mut scratch = PackScratch::new()?;
             while let Some(pass) = turnstile.enter(cost) {

@@ -4,7 +4,8 @@
 //! The rooms in the order of the flow: records come in through [`input`], pass the [`steps`], wait
 //! in a [`partition`] until all are there, and leave through [`finish`]. Between the two,
 //! [`duplicates`] are found and base qualities [`recalibrate`]d; [`metrics`] are counted on the
-//! way. [`exchange`] is how several processes share the work.
+//! way. [`pipeline`] runs what follows input, phase by phase; [`exchange`] is how several processes
+//! share the work.
 //!
 //! What a sorted file says of itself:
 //!
@@ -24,6 +25,7 @@ pub mod finish;
 pub mod input;
 pub mod metrics;
 pub mod partition;
+pub mod pipeline;
 pub mod recalibrate;
 pub mod steps;
 #[cfg(test)]

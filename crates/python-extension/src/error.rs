@@ -3,7 +3,7 @@
 use pyo3::PyErr;
 use pyo3::exceptions::{PyFileNotFoundError, PyRuntimeError, PyValueError};
 use seqloom_runtime::error::{Class, RunError};
-use seqloom_runtime::pool::WorkerPanic;
+use seqloom_runtime::pool::Stopped;
 use seqloom_signal::store::{IndexFileError, StoreError};
 
 /// Why a file or a batch cannot be read.
@@ -14,7 +14,7 @@ pub(crate) enum NativeError {
     #[error(transparent)]
     Index(#[from] IndexFileError),
     #[error(transparent)]
-    Worker(#[from] WorkerPanic),
+    Stopped(#[from] Stopped),
     /// A signal of Python has raised.
     #[error(transparent)]
     Python(#[from] PyErr),
@@ -27,7 +27,7 @@ impl From<NativeError> for PyErr {
             NativeError::Python(raised) => return raised,
             NativeError::Store(store) => store.class(),
             NativeError::Index(index) => index.class(),
-            NativeError::Worker(panic) => panic.class(),
+            NativeError::Stopped(stop) => stop.class(),
         };
         match class {
             Class::MissingInput => PyFileNotFoundError::new_err(message),

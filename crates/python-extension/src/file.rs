@@ -1,5 +1,6 @@
 //! A file of raw signal as Python has it.
 
+use std::cell::Cell;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -8,7 +9,7 @@ use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use seqloom_runtime::failure::lock;
-use seqloom_signal::flow::pass::{self, Components, PassOptions};
+use seqloom_signal::flow::pass::{self, BatchSource, Components, PassOptions, Stage};
 use seqloom_signal::flow::{Fault as SignalFault, Sequential};
 use seqloom_signal::operations::Locate;
 use seqloom_signal::store::{
@@ -141,14 +142,13 @@ impl SignalStore {
         let stage = Locate { components: &components };
         let source = Sequential::of(self.store.clone());
         let one = NonZeroUsize::MIN;
-        let options = PassOptions { threads: one, components: &components, watch: &check_signals };
-        pass::run(&options, source, &stage, |located| {
+        run_pass((one, &components), source, &stage, |located| {
             for (id, location) in located.reads() {
                 ids.push(String::from_utf8_lossy(id).into_owned());
                 places.push(id, location);
             }
             faults.append(&mut located.tally.faults);
-            Ok::<_, NativeError>(())
+            Ok(())
         })?;
         self.sorted(ids, places, faults)
     }
@@ -193,10 +193,9 @@ impl SignalStore {
         }
         let components = Components::default();
         let source = Requests::new(self.store.clone(), wanted, threads.get());
-        let options = PassOptions { threads, components: &components, watch: &check_signals };
-        pass::run(&options, source, &Decode, |decoded| {
+        run_pass((threads, &components), source, &Decode, |decoded| {
             outcomes.append(decoded);
-            Ok::<_, NativeError>(())
+            Ok(())
         })?;
         Ok(outcomes)
     }
@@ -255,7 +254,21 @@ fn objects<'py>(
     Ok(list)
 }
 
-/// Ctrl-C, which the interpreter hears of when it is asked.
-fn check_signals() -> Result<(), NativeError> {
-    Python::attach(|py| py.check_signals()).map_err(NativeError::from)
+/// Runs a pass. Ctrl-C ends it: the interpreter raises when it is asked.
+fn run_pass<B: BatchSource, S: Stage>(
+    (threads, components): (NonZeroUsize, &Components),
+    source: B,
+    stage: &S,
+    commit: impl FnMut(&mut S::Output) -> Result<(), NativeError> + Send,
+) -> Result<(), NativeError> {
+    let raised = Cell::new(None);
+    let watch = || {
+        let signals = Python::attach(|py| py.check_signals());
+        let goes_on = signals.is_ok();
+        raised.set(signals.err());
+        goes_on
+    };
+    let outcome =
+        pass::run(&PassOptions { threads, components, watch: &watch }, source, stage, commit);
+    raised.into_inner().map_or(outcome, |raised| Err(raised.into()))
 }

@@ -10,10 +10,10 @@
 //!
 //! use seqloom_runtime::failure::Failure;
 //! use seqloom_runtime::order::Ordered;
-//! use seqloom_runtime::pool::{self, WorkerPanic};
+//! use seqloom_runtime::pool::{self, Stopped};
 //!
 //! let (turn, ordered, squares) = (AtomicU64::new(0), Ordered::default(), Mutex::new(Vec::new()));
-//! let work = |_worker| -> Result<(), WorkerPanic> {
+//! let work = |_worker| -> Result<(), Stopped> {
 //!     loop {
 //!         let number = turn.fetch_add(1, Ordering::Relaxed);
 //!         if number >= 100 {
@@ -21,17 +21,18 @@
 //!         }
 //!         ordered.deposit(number, number * number, |square| {
 //!             squares.lock().unwrap().push(square);
-//!             Ok::<(), WorkerPanic>(())
+//!             Ok::<(), Stopped>(())
 //!         })?;
 //!     }
 //! };
 //! let threads = NonZeroUsize::new(4).unwrap();
-//! pool::run(threads, &Failure::default(), || (), &|| Ok(()), work).unwrap();
+//! pool::run(threads, &Failure::default(), || (), &|| true, work).unwrap();
 //! assert_eq!(squares.into_inner().unwrap()[9], 81);
 //! ```
 
 pub mod error;
 pub mod failure;
+pub mod flow;
 pub mod machine;
 pub mod memory;
 pub mod monitor;

@@ -12,28 +12,37 @@ use crate::error::{Class, RunError};
 use crate::failure::{Failure, lock};
 use crate::machine;
 
-/// What a worker panicked with, or why there is none, as an error.
+/// Why workers were stopped, other than by an error of their work.
 #[derive(Debug, thiserror::Error)]
-#[error("{message}")]
-pub struct WorkerPanic {
-    /// What to say.
-    pub(crate) message: String,
+pub enum Stopped {
+    /// A worker panicked, or could not be started.
+    #[error("{0}")]
+    Panic(String),
+    /// The run was interrupted from outside.
+    #[error("interrupted")]
+    Interrupted,
+    /// The input ended although parts of it are missing.
+    #[error("the input ended before its last block was delivered")]
+    Incomplete,
 }
 
-impl RunError for WorkerPanic {
+impl RunError for Stopped {
     fn class(&self) -> Class {
-        Class::Bug
+        match self {
+            Self::Panic(_) | Self::Incomplete => Class::Bug,
+            Self::Interrupted => Class::Interrupted,
+        }
     }
 }
 
 /// A thread that the system refuses, for want of memory or because of a limit.
-fn not_started(thread: &str, error: &std::io::Error) -> WorkerPanic {
+fn not_started(thread: &str, error: &std::io::Error) -> Stopped {
     let limit = match machine::thread_limit() {
         Some(limit) => format!(" (of processes and threads together there may be {limit})"),
         None => String::new(),
     };
     let message = format!("{thread} could not be started: {error}{limit}; ask for fewer with -t");
-    WorkerPanic { message }
+    Stopped::Panic(message)
 }
 
 /// How often the calling thread looks after its workers.
@@ -42,21 +51,21 @@ const WATCH_INTERVAL: Duration = Duration::from_millis(200);
 /// Runs `work(worker_index)` on `threads` threads and waits for all of them.
 ///
 /// The calling thread sleeps, but for a call of `watch` every 200 ms and one at the end of work
-/// that has not failed (progress, signals); an error of `watch` fails the run like one of a worker.
+/// that has not failed (progress, signals); where it says `false`, the run is interrupted.
 /// `failure` is shared with whatever the workers wait on: `wake` is called once after it is set, so
 /// that parked workers look at it.
 ///
 /// # Errors
-/// The first error or panic of any worker, or of `watch`.
+/// The first error or panic of any worker, or [`Stopped::Interrupted`].
 pub fn run<E, W>(
     threads: NonZeroUsize,
     failure: &Failure<E>,
     wake: impl Fn() + Sync,
-    watch: &dyn Fn() -> Result<(), E>,
+    watch: &dyn Fn() -> bool,
     work: W,
 ) -> Result<(), E>
 where
-    E: From<WorkerPanic> + Send,
+    E: From<Stopped> + Send,
     W: Fn(usize) -> Result<(), E> + Sync,
 {
     let fail = |error: E| {
@@ -68,7 +77,7 @@ where
         match catch_unwind(AssertUnwindSafe(|| work(index))) {
             Ok(Ok(())) => {}
             Ok(Err(error)) => fail(error),
-            Err(payload) => fail(WorkerPanic { message: panic_message(&*payload) }.into()),
+            Err(payload) => fail(Stopped::Panic(panic_message(&*payload)).into()),
         }
         running.one_less();
     };
@@ -85,10 +94,8 @@ where
         }
         loop {
             let goes_on = running.wait(WATCH_INTERVAL);
-            if (goes_on || !failure.stopped())
-                && let Err(error) = watch()
-            {
-                fail(error);
+            if (goes_on || !failure.stopped()) && !watch() {
+                fail(Stopped::Interrupted.into());
             }
             if !goes_on {
                 break;
@@ -120,12 +127,12 @@ fn start_all(
 ///
 /// # Errors
 /// When the thread panics or cannot be started.
-pub fn run_one<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, WorkerPanic> {
+pub fn run_one<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, Stopped> {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name("seqloom-one".to_owned());
         let thread =
             thread.spawn_scoped(scope, work).map_err(|error| not_started("a thread", &error))?;
-        thread.join().map_err(|payload| WorkerPanic { message: panic_message(&*payload) })
+        thread.join().map_err(|payload| Stopped::Panic(panic_message(&*payload)))
     })
 }
 
@@ -169,14 +176,22 @@ mod tests {
 
     const FOUR: NonZeroUsize = NonZeroUsize::new(4).unwrap();
 
-    fn nothing_to_watch() -> Result<(), WorkerPanic> {
-        Ok(())
+    fn nothing_to_watch() -> bool {
+        true
+    }
+
+    /// What a run says that a panic, or what looks like one, has stopped.
+    fn message(outcome: Result<(), Stopped>) -> String {
+        match outcome.unwrap_err() {
+            Stopped::Panic(message) => message,
+            other => panic!("{other}"),
+        }
     }
 
     #[test]
     fn every_worker_runs_once() {
         let sum = AtomicUsize::new(0);
-        let failure = Failure::<WorkerPanic>::default();
+        let failure = Failure::<Stopped>::default();
         run(
             FOUR,
             &failure,
@@ -201,7 +216,7 @@ mod tests {
         };
         let stopped = start_all(4096, start).unwrap_err();
         assert_eq!((tried, stopped.started), (8, 7));
-        let said = not_started("thread 8 of 4096", &stopped.error).message;
+        let said = not_started("thread 8 of 4096", &stopped.error).to_string();
         for words in ["thread 8 of 4096", "temporarily unavailable", "may be", "with -t"] {
             assert!(said.contains(words), "{said}");
         }
@@ -211,12 +226,12 @@ mod tests {
     fn one_thread_gives_its_result_or_its_panic() {
         assert_eq!(run_one(|| 7).unwrap(), 7);
         let fallen = run_one(|| assert!(std::hint::black_box(false), "it fell over"));
-        assert_eq!(fallen.unwrap_err().message, "a worker panicked: it fell over");
+        assert_eq!(message(fallen), "a worker panicked: it fell over");
     }
 
     #[test]
     fn a_panic_becomes_the_error_of_the_run() {
-        let failure = Failure::<WorkerPanic>::default();
+        let failure = Failure::<Stopped>::default();
         let outcome = run(
             FOUR,
             &failure,
@@ -227,12 +242,12 @@ mod tests {
                 Ok(())
             },
         );
-        assert_eq!(outcome.unwrap_err().message, "a worker panicked: worker two fell over");
+        assert_eq!(message(outcome), "a worker panicked: worker two fell over");
     }
 
     #[test]
     fn an_error_of_one_worker_wakes_those_who_wait() {
-        let failure = Failure::<WorkerPanic>::default();
+        let failure = Failure::<Stopped>::default();
         let monitor = crate::monitor::Monitor::new(());
         let outcome = run(
             FOUR,
@@ -241,36 +256,35 @@ mod tests {
             &nothing_to_watch,
             |i| {
                 if i == 3 {
-                    return Err(WorkerPanic { message: "no disk".to_owned() });
+                    return Err(Stopped::Panic("no disk".to_owned()));
                 }
                 monitor.wait_for(|()| failure.stopped().then_some(()));
                 Ok(())
             },
         );
-        assert_eq!(outcome.unwrap_err().message, "no disk");
+        assert_eq!(message(outcome), "no disk");
     }
 
     #[test]
     fn work_of_no_time_is_looked_at_too() {
-        let failure = Failure::<WorkerPanic>::default();
+        let failure = Failure::<Stopped>::default();
         let looks = AtomicUsize::new(0);
         let look = || {
             looks.fetch_add(1, Ordering::Relaxed);
-            Ok(())
+            true
         };
         run(FOUR, &failure, || (), &look, |_| Ok(())).unwrap();
         assert!(looks.into_inner() > 0);
     }
 
     #[test]
-    fn an_error_of_the_watch_stops_the_workers() {
-        let failure = Failure::<WorkerPanic>::default();
-        let stop = || Err(WorkerPanic { message: "stop".to_owned() });
+    fn the_watch_interrupts_the_workers() {
+        let failure = Failure::<Stopped>::default();
         let outcome = run(
             FOUR,
             &failure,
             || (),
-            &stop,
+            &|| false,
             |_| {
                 while !failure.stopped() {
                     std::thread::yield_now();
@@ -278,6 +292,6 @@ mod tests {
                 Ok(())
             },
         );
-        assert_eq!(outcome.unwrap_err().message, "stop");
+        assert!(matches!(outcome, Err(Stopped::Interrupted)));
     }
 }

@@ -1,14 +1,12 @@
-//! What the flows of this program have in common: pieces are fetched by any worker, in any order,
-//! and handed on in the order of the input. State without any thread in it, so that every state is
-//! a value that a test can make.
+//! Schedules of tasks: blocks are fetched by any worker, in any order, and handed on in the order
+//! of the input. State without any thread in it, so that every state is a value that a test can
+//! make.
 //!
-//! A flow keeps [`Fetches`], what it needs to put pieces [`InOrder`], and whatever else it knows of
-//! its own tasks in one struct behind a [`Monitor`]; its workers call [`next_task`] until there is
-//! none.
+//! A scheduler keeps [`Fetches`], what it needs to put blocks [`InOrder`], and whatever else it
+//! knows of its tasks; the workers of a [`flow`](crate::flow) take tasks from it until it is
+//! [`Idle::Finished`].
 
 use std::collections::BTreeMap;
-
-use crate::monitor::Monitor;
 
 /// What a worker that went to fetch came back with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,25 +143,6 @@ impl<T> InOrder<T> {
     }
 }
 
-/// The next task of `state`, waiting for one if need be; `None` when all is done or the run has
-/// `stopped`.
-pub fn next_task<S, T>(
-    state: &Monitor<S>,
-    stopped: impl Fn() -> bool,
-    mut next: impl FnMut(&mut S) -> Result<T, Idle>,
-) -> Option<T> {
-    state.wait_for(|state| {
-        if stopped() {
-            return Some(None);
-        }
-        match next(state) {
-            Ok(task) => Some(Some(task)),
-            Err(Idle::Finished) => Some(None),
-            Err(Idle::Wait) => None,
-        }
-    })
-}
-
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
@@ -250,17 +229,5 @@ mod tests {
         fetches.start();
         assert_eq!(fetches.finish(Fetch::<()>::Busy), None);
         assert!(fetches.may_start(), "nobody else will wake this one");
-    }
-
-    #[test]
-    fn a_run_that_has_stopped_has_no_next_task() {
-        let state = Monitor::new(0);
-        let next = |count: &mut u32| {
-            *count += 1;
-            if *count < 3 { Ok(*count) } else { Err(Idle::Finished) }
-        };
-        assert_eq!(next_task(&state, || true, next), None);
-        let tasks: Vec<_> = std::iter::from_fn(|| next_task(&state, || false, next)).collect();
-        assert_eq!(tasks, [1, 2]);
     }
 }

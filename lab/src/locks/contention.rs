@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use seqloom_locks::{HandOffs, Kind, Lock, RawLock, Waits, node, waits_of_this_thread};
 use seqloom_runtime::failure::{Failure, lock};
 use seqloom_runtime::machine;
-use seqloom_runtime::pool::{self, WorkerPanic};
+use seqloom_runtime::pool::{self, Stopped};
 
 use crate::table::quantile;
 
@@ -123,7 +123,7 @@ pub(crate) struct Contend {
 ///
 /// # Errors
 /// A thread cannot be started.
-pub(crate) fn contend(run: &Contend) -> Result<Contention, WorkerPanic> {
+pub(crate) fn contend(run: &Contend) -> Result<Contention, Stopped> {
     let threads = run.threads.get();
     let shared = Shared {
         words: [0; WORDS],
@@ -159,8 +159,8 @@ pub(crate) fn contend(run: &Contend) -> Result<Contention, WorkerPanic> {
         Ok(())
     };
     let usage = machine::usage();
-    let failure = Failure::<WorkerPanic>::default();
-    pool::run(run.threads.saturating_add(1), &failure, || {}, &|| Ok(()), work)?;
+    let failure = Failure::<Stopped>::default();
+    pool::run(run.threads.saturating_add(1), &failure, || {}, &|| true, work)?;
     let now = machine::usage();
     let shared = guarded.into_inner();
     let result = result.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -228,7 +228,7 @@ pub(crate) fn uncontended_ns(kind: Kind) -> f64 {
 ///
 /// # Errors
 /// A thread cannot be started.
-pub(crate) fn ping_pong_ns(kind: Option<Kind>) -> Result<f64, WorkerPanic> {
+pub(crate) fn ping_pong_ns(kind: Option<Kind>) -> Result<f64, Stopped> {
     let guarded = kind.map(|kind| Lock::new(kind.build(1), 0_u64));
     let (turn, over) = (AtomicUsize::new(0), AtomicBool::new(false));
     let times = std::sync::Mutex::new(Vec::new());
@@ -262,7 +262,7 @@ pub(crate) fn ping_pong_ns(kind: Option<Kind>) -> Result<f64, WorkerPanic> {
         }
     };
     let two = NonZeroUsize::MIN.saturating_add(1);
-    pool::run(two, &Failure::<WorkerPanic>::default(), || {}, &|| Ok(()), work)?;
+    pool::run(two, &Failure::<Stopped>::default(), || {}, &|| true, work)?;
     let times = times.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     Ok(median(&times))
 }

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use seqloom_locks::{Kind, fairness};
-use seqloom_runtime::pool::WorkerPanic;
+use seqloom_runtime::pool::Stopped;
 
 use self::contention::{Contend, Contention, contend, ping_pong_ns, uncontended_ns};
 use crate::experiment::{Counters, LabError, Run, TIMES, Work, perform};
@@ -155,7 +155,7 @@ impl Locks {
     }
 }
 
-fn failed(error: WorkerPanic) -> LabError {
+fn failed(error: Stopped) -> LabError {
     LabError::Failed { factors: "threads".to_owned(), why: error.to_string() }
 }
 

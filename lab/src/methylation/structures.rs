@@ -29,7 +29,7 @@ use seqloom_io::random_text::TextScratch;
 use seqloom_runtime::error::{Class, RunError};
 use seqloom_runtime::failure::{Failure, lock};
 use seqloom_runtime::monitor::Monitor;
-use seqloom_runtime::pool::{self, WorkerPanic};
+use seqloom_runtime::pool::{self, Stopped};
 use seqloom_runtime::trace::Stage;
 use seqloom_signal::store::{
     self, Cursor, DecodeScratch, Fast5Engine, FrameBatch, OpenOptions, ReadError, StoreError,
@@ -89,7 +89,7 @@ pub(crate) enum StructureError {
     Way(&'static str),
     /// A worker failed.
     #[error(transparent)]
-    Worker(#[from] WorkerPanic),
+    Worker(#[from] Stopped),
 }
 
 impl RunError for StructureError {
@@ -319,7 +319,7 @@ fn one_at_a_time(lab: &Lab, options: &StructureOptions) -> Result<(), StructureE
             options.threads,
             &failure,
             || (),
-            &|| Ok(()),
+            &|| true,
             |_| {
                 let mut worker = Worker::default();
                 loop {
@@ -400,7 +400,7 @@ fn batches_by_processes(lab: &Lab, options: &StructureOptions) -> Result<(), Str
     let readers = options.threads.get();
     let both = NonZeroUsize::new(2 * readers).unwrap_or(options.threads);
     let wake = || batches.wake_all();
-    pool::run(both, &failure, wake, &|| Ok(()), |index| {
+    pool::run(both, &failure, wake, &|| true, |index| {
         let mut worker = Worker::default();
         loop {
             if index < readers {

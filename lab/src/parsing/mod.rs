@@ -16,7 +16,7 @@ use std::sync::Mutex;
 use seqloom_format::reads::ReadBlock;
 use seqloom_locks::Kind;
 use seqloom_runtime::failure::{Failure, lock};
-use seqloom_runtime::pool::{self, WorkerPanic};
+use seqloom_runtime::pool::{self, Stopped};
 
 use self::data::Data;
 use self::ways::{Plan, Strategy, Worker};
@@ -83,8 +83,8 @@ struct Driven {
 #[error("{0}")]
 struct Failed(String);
 
-impl From<WorkerPanic> for Failed {
-    fn from(panic: WorkerPanic) -> Self {
+impl From<Stopped> for Failed {
+    fn from(panic: Stopped) -> Self {
         Self(panic.to_string())
     }
 }
@@ -117,7 +117,7 @@ fn drive(
         Ok(())
     };
     let threads = NonZeroUsize::new(threads as usize).unwrap_or(NonZeroUsize::MIN);
-    pool::run(threads, &Failure::<Failed>::default(), || {}, &|| Ok(()), work)
+    pool::run(threads, &Failure::<Failed>::default(), || {}, &|| true, work)
         .map_err(|error| error.to_string())?;
     let confirmed = strategy.finish()?;
     let all = all.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use seqloom_runtime::failure::{Failure, lock};
 use seqloom_runtime::machine::{Usage, usage_from};
-use seqloom_runtime::pool::{self, WorkerPanic};
+use seqloom_runtime::pool::{self, Stopped};
 
 /// From the call to the start of the programs: threads are there and asleep by then.
 const SETTLE: Duration = Duration::from_millis(10);
@@ -122,17 +122,6 @@ struct UnderWay {
     out_of_time: bool,
 }
 
-/// An error of a thread that waits for a program; the programs' own errors are results.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-struct Stopped(String);
-
-impl From<WorkerPanic> for Stopped {
-    fn from(panic: WorkerPanic) -> Self {
-        Self(panic.to_string())
-    }
-}
-
 /// Starts all programs at the same moment and waits for all of them.
 ///
 /// Their time is over after `limit`, and when `stop` says so, which is asked every 200 ms: then all
@@ -163,7 +152,7 @@ pub(crate) fn run_together(
         if out_of_time || stop() {
             stop_all(&mut lock(&under_way), out_of_time);
         }
-        Ok(())
+        true
     };
     let failure = Failure::<Stopped>::default();
     let outcome = pool::run(count, &failure, || {}, &watch, work);

@@ -3,17 +3,16 @@
 use std::collections::VecDeque;
 use std::io;
 use std::num::NonZeroUsize;
-use std::sync::Arc;
 
-use seqloom_align::cohort::{Batch, CohortCutter, Cut, Pairing, Segment, Shape};
+use seqloom_align::cohort::{Batch, CohortCutter, Cut, Pairing, Shape};
 use seqloom_align::emit::{Emission, EmitError, RecordTags};
-use seqloom_align::engine::{AlignmentEngine, EngineError, Ordinals};
+use seqloom_align::engine::{CohortEngine, EngineError, Ordinals, SeededBatch};
 use seqloom_align::ingest::IngestError;
 use seqloom_align::input_error::CohortError;
 use seqloom_format::templates::PackedTemplates;
 use seqloom_io::source::{Fetch, FetchScratch, ReadSource, SourceError};
 use seqloom_runtime::placement::Plan;
-use seqloom_runtime::pool::WorkerPanic;
+use seqloom_runtime::pool::Stopped;
 
 use crate::sinks::{Files, SinkError};
 
@@ -69,7 +68,7 @@ pub(crate) enum ScheduleError {
     Ingest(#[from] IngestError<SinkError>),
     /// A worker panicked.
     #[error(transparent)]
-    Panic(#[from] WorkerPanic),
+    Panic(#[from] Stopped),
     /// A worker could not be put where it belongs.
     #[error("a worker could not be placed: {0}")]
     Placement(#[source] io::Error),
@@ -104,7 +103,7 @@ impl<'a, E> Job<'a, E> {
     }
 }
 
-impl<E: AlignmentEngine> Job<'_, E> {
+impl<E: CohortEngine> Job<'_, E> {
     /// The model of all pairs: one that was given, since none is learned here.
     pub(super) fn model(&self) -> Result<E::Model, EngineError> {
         self.engine.infer_cohort(&[])
@@ -133,7 +132,7 @@ impl Feed<'_> {
 }
 
 /// One batch to its records, as `align` makes them.
-pub(super) fn align_batch<E: AlignmentEngine>(
+pub(super) fn align_batch<E: CohortEngine>(
     engine: &E,
     scratch: &mut E::Scratch,
     model: &E::Model,
@@ -141,15 +140,17 @@ pub(super) fn align_batch<E: AlignmentEngine>(
     packed: &mut PackedTemplates,
 ) -> Result<(), ScheduleError> {
     let longest_bases = engine.longest_read_bases();
-    let reads = batch.engine_reads(longest_bases, None)?;
+    batch.check_mates()?;
+    let reads = batch.engine_reads(longest_bases, None);
     if !reads.long_reads.is_empty() {
         return Err(ScheduleError::LongRead(longest_bases));
     }
-    let candidates = engine.seed_extend(scratch, &reads.reads)?;
-    drop(reads);
+    let reads = &reads.reads;
+    let candidates = engine.seed_extend(scratch, reads)?;
     let tags = RecordTags::default();
-    let mut emission = Emission::new(batch, &tags, longest_bases, packed);
-    engine.emit(scratch, candidates, Some(model), ordinals(batch), &mut emission)?;
+    let mut emission = Emission::new(batch, &[], &tags, longest_bases, packed);
+    let (model, ordinals) = (Some(model), ordinals(batch));
+    engine.emit(scratch, SeededBatch { reads, candidates, model, ordinals }, &mut emission)?;
     emission.finish()?;
     Ok(())
 }
@@ -160,14 +161,5 @@ fn ordinals(batch: &Batch) -> Ordinals {
     match batch.shape {
         Shape::Singles => Ordinals { first_pair: 0, first_single: batch.first_read },
         _ => Ordinals { first_pair: batch.first_template, first_single: 0 },
-    }
-}
-
-/// Gives the buffers of a batch's reads back to the source, those that no other batch uses.
-pub(super) fn recycle(source: &ReadSource, lanes: Vec<Vec<Segment>>) {
-    for segment in lanes.into_iter().flatten() {
-        if let Some(block) = Arc::into_inner(segment.block) {
-            source.recycle(block);
-        }
     }
 }

@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use seqloom_align::engine::fake::FakeOptions;
-use seqloom_align::engine::{AlignmentEngine, EngineError, EngineReads, Ordinals, RecordSink};
+use seqloom_align::engine::{
+    CohortEngine, EngineError, EngineReads, Ordinals, RecordSink, SeededBatch,
+};
 use seqloom_runtime::failure::lock;
 
 /// An engine that takes as long for a read as one of the papers' aligners.
@@ -131,7 +133,7 @@ impl<S> Drop for Meter<S> {
     }
 }
 
-impl<E: AlignmentEngine> AlignmentEngine for Metered<'_, E> {
+impl<E: CohortEngine> CohortEngine for Metered<'_, E> {
     type Scratch = Meter<E::Scratch>;
     type Candidates = E::Candidates;
     type Model = E::Model;
@@ -161,17 +163,17 @@ impl<E: AlignmentEngine> AlignmentEngine for Metered<'_, E> {
     fn emit(
         &self,
         meter: &mut Self::Scratch,
-        candidates: E::Candidates,
-        model: Option<&E::Model>,
-        ordinals: Ordinals,
+        seeded: SeededBatch<'_, Self>,
         sink: &mut dyn RecordSink,
     ) -> Result<(), EngineError> {
+        let SeededBatch { reads, candidates, model, ordinals } = seeded;
         let ordinals = Ordinals {
             first_pair: ordinals.first_pair + self.first_template,
             first_single: ordinals.first_single + self.first_template,
         };
+        let seeded = SeededBatch { reads, candidates, model, ordinals };
         let started = Instant::now();
-        let emitted = self.engine.emit(&mut meter.inner, candidates, model, ordinals, sink);
+        let emitted = self.engine.emit(&mut meter.inner, seeded, sink);
         meter.busy += started.elapsed();
         emitted
     }

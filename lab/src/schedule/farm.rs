@@ -22,8 +22,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use seqloom_align::cohort::{Batch, Segment, Shape};
-use seqloom_align::engine::AlignmentEngine;
+use seqloom_align::cohort::{Batch, Segment, Shape, recycle};
+use seqloom_align::engine::CohortEngine;
 use seqloom_align::ingest::BatchSink;
 use seqloom_align::input_tags::ReadTags;
 use seqloom_align::umi::UmiTags;
@@ -35,7 +35,7 @@ use seqloom_rings::wake_up::WakeUp;
 use seqloom_runtime::failure::{Failure, lock};
 use seqloom_runtime::pool;
 
-use super::aligning::{Job, ScheduleError, Told, align_batch, recycle};
+use super::aligning::{Job, ScheduleError, Told, align_batch};
 use crate::sinks::Hand;
 
 /// Tasks of each worker: one that it works on, one that waits for it.
@@ -66,7 +66,7 @@ struct Line {
     home: Receiver<Box<Task>>,
 }
 
-struct Farm<'a, E: AlignmentEngine> {
+struct Farm<'a, E: CohortEngine> {
     job: &'a Job<'a, E>,
     model: E::Model,
     failure: Failure<ScheduleError>,
@@ -84,14 +84,14 @@ struct Farm<'a, E: AlignmentEngine> {
 }
 
 /// Runs the whole input through the engine, by one thread more than there are workers.
-pub(super) fn run<E: AlignmentEngine>(job: &Job<'_, E>) -> Result<Told, ScheduleError> {
+pub(super) fn run<E: CohortEngine>(job: &Job<'_, E>) -> Result<Told, ScheduleError> {
     let farm = Farm::new(job)?;
     let everybody = job.threads.saturating_add(1);
     pool::run(
         everybody,
         &farm.failure,
         || farm.wake_all(),
-        &|| Ok(()),
+        &|| true,
         |thread| match thread.checked_sub(1) {
             None => farm.emit(),
             Some(worker) => farm.work(worker),
@@ -104,7 +104,7 @@ pub(super) fn run<E: AlignmentEngine>(job: &Job<'_, E>) -> Result<Told, Schedule
     })
 }
 
-impl<'a, E: AlignmentEngine> Farm<'a, E> {
+impl<'a, E: CohortEngine> Farm<'a, E> {
     fn new(job: &'a Job<'a, E>) -> Result<Self, ScheduleError> {
         let (mut doors, mut lines) = (Vec::new(), Vec::new());
         for _ in 0..job.threads.get() {
@@ -189,7 +189,7 @@ impl<'a, E: AlignmentEngine> Farm<'a, E> {
 }
 
 /// What the emitter keeps.
-struct Emitter<'f, 'a, E: AlignmentEngine> {
+struct Emitter<'f, 'a, E: CohortEngine> {
     farm: &'f Farm<'a, E>,
     lines: Vec<Line>,
     /// Its place at the output.
@@ -203,7 +203,7 @@ struct Emitter<'f, 'a, E: AlignmentEngine> {
     waited: std::time::Duration,
 }
 
-impl<'f, 'a, E: AlignmentEngine> Emitter<'f, 'a, E> {
+impl<'f, 'a, E: CohortEngine> Emitter<'f, 'a, E> {
     fn new(farm: &'f Farm<'a, E>) -> Result<Self, ScheduleError> {
         Ok(Self {
             farm,
@@ -315,7 +315,6 @@ impl Task {
             umis: UmiTags::default(),
             tags: ReadTags::default(),
             failed_filter: Vec::new(),
-            long_reads: Vec::new(),
         };
         Self { batch, packed: PackedTemplates::default(), is_done: false }
     }

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use seqloom_align::engine::AlignmentEngine;
+use seqloom_align::engine::CohortEngine;
 use seqloom_align::engine::bwa::{BwaEngine, BwaOptions, InsertSize};
 use seqloom_align::engine::fake::FakeEngine;
 use seqloom_align::index::{self, IndexInfo};
@@ -134,7 +134,7 @@ fn load_bwa(
     loaded.map_err(prepare)?
 }
 
-fn in_process<E: AlignmentEngine>(
+fn in_process<E: CohortEngine>(
     c: &Configuration,
     engine: &E,
     plan: &Plan,
@@ -191,7 +191,7 @@ fn in_process<E: AlignmentEngine>(
 }
 
 /// The schedule, over a job.
-pub(super) fn flow<E: AlignmentEngine>(
+pub(super) fn flow<E: CohortEngine>(
     schedule: Schedule,
     job: &Job<'_, E>,
 ) -> Result<Told, ScheduleError> {

@@ -19,15 +19,15 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use seqloom_align::cohort::Batch;
-use seqloom_align::engine::AlignmentEngine;
+use seqloom_align::cohort::{Batch, recycle};
+use seqloom_align::engine::CohortEngine;
 use seqloom_align::ingest::BatchSink;
 use seqloom_format::templates::PackedTemplates;
 use seqloom_rings::wake_up::WakeUp;
 use seqloom_runtime::failure::{Failure, lock};
 use seqloom_runtime::pool;
 
-use super::aligning::{Feed, Job, ScheduleError, Told, align_batch, recycle};
+use super::aligning::{Feed, Job, ScheduleError, Told, align_batch};
 use crate::sinks::Hand;
 
 /// Threads that read and write.
@@ -57,7 +57,7 @@ struct Chunk {
     left: AtomicUsize,
 }
 
-struct Pipeline<'a, E: AlignmentEngine> {
+struct Pipeline<'a, E: CohortEngine> {
     job: &'a Job<'a, E>,
     model: E::Model,
     failure: Failure<ScheduleError>,
@@ -78,7 +78,7 @@ struct Pipeline<'a, E: AlignmentEngine> {
 }
 
 /// Runs the whole input through the engine, by two threads more than there are workers.
-pub(super) fn run<E: AlignmentEngine>(job: &Job<'_, E>) -> Result<Told, ScheduleError> {
+pub(super) fn run<E: CohortEngine>(job: &Job<'_, E>) -> Result<Told, ScheduleError> {
     let pipeline = Pipeline {
         job,
         model: job.model()?,
@@ -98,7 +98,7 @@ pub(super) fn run<E: AlignmentEngine>(job: &Job<'_, E>) -> Result<Told, Schedule
         pipeline.masters.wake_all();
         pipeline.workers.wake_all();
     };
-    pool::run(everybody, &pipeline.failure, wake, &|| Ok(()), |thread| {
+    pool::run(everybody, &pipeline.failure, wake, &|| true, |thread| {
         match thread.checked_sub(MASTERS) {
             None => pipeline.master(thread as u64),
             Some(worker) => pipeline.work(worker),
@@ -111,7 +111,7 @@ pub(super) fn run<E: AlignmentEngine>(job: &Job<'_, E>) -> Result<Told, Schedule
     })
 }
 
-impl<E: AlignmentEngine> Pipeline<'_, E> {
+impl<E: CohortEngine> Pipeline<'_, E> {
     /// A master: every second chunk through all its steps.
     fn master(&self, first: u64) -> Result<(), ScheduleError> {
         let mut hand = self.job.sink.scratch()?;

@@ -3,7 +3,7 @@
 //! A worker takes the task furthest down the line that is ready: it emits a batch, aligns one, or
 //! claims a stretch of the input and parses it.
 
-use seqloom_align::engine::AlignmentEngine;
+use seqloom_align::engine::CohortEngine;
 use seqloom_align::ingest::{self, HeldLimits, IngestOptions, IngestTrace, LaneInput};
 use seqloom_runtime::machine;
 
@@ -13,7 +13,7 @@ use super::aligning::{COHORT_BASES, Job, ScheduleError, Told};
 const AHEAD_BYTES: u64 = 256 << 20;
 
 /// Runs the whole input through the engine.
-pub(super) fn run<E: AlignmentEngine>(job: &Job<'_, E>) -> Result<Told, ScheduleError> {
+pub(super) fn run<E: CohortEngine>(job: &Job<'_, E>) -> Result<Told, ScheduleError> {
     let options = IngestOptions {
         threads: job.threads,
         cores: machine::available_cores(),

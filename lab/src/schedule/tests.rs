@@ -6,9 +6,7 @@ use std::time::Duration;
 
 use seqloom_align::cohort::{BATCH_READS, Pairing};
 use seqloom_align::engine::fake::{FakeEngine, FakeOptions};
-use seqloom_align::engine::{
-    AlignmentEngine, CopiedReads, EngineError, EngineReads, Ordinals, RecordSink,
-};
+use seqloom_align::engine::{CohortEngine, EngineError, EngineReads, RecordSink, SeededBatch};
 use seqloom_io::source::{ReadSource, SourceOptions};
 use seqloom_locks::Kind;
 use seqloom_runtime::placement::{self, Plan};
@@ -41,7 +39,7 @@ fn fake(options: &str) -> FakeEngine {
 fn run(
     schedule: Schedule,
     workers: usize,
-    engine: &impl AlignmentEngine,
+    engine: &impl CohortEngine,
     inputs: &[PathBuf],
     (folder, strategy): (&Path, Strategy),
 ) -> (Result<Told, ScheduleError>, Records) {
@@ -147,9 +145,9 @@ impl Stalling<'_> {
     }
 }
 
-impl AlignmentEngine for Stalling<'_> {
+impl CohortEngine for Stalling<'_> {
     type Scratch = Vec<u8>;
-    type Candidates = CopiedReads;
+    type Candidates = ();
     type Model = ();
 
     fn scratch(&self) -> Result<Vec<u8>, EngineError> {
@@ -160,7 +158,7 @@ impl AlignmentEngine for Stalling<'_> {
         &self,
         scratch: &mut Vec<u8>,
         reads: &EngineReads<'_>,
-    ) -> Result<CopiedReads, EngineError> {
+    ) -> Result<(), EngineError> {
         self.calls.fetch_add(1, Ordering::Relaxed);
         if !self.has_stalled.swap(true, Ordering::Relaxed) {
             self.stall();
@@ -169,22 +167,22 @@ impl AlignmentEngine for Stalling<'_> {
         self.inner.seed_extend(scratch, reads)
     }
 
-    fn infer_cohort(&self, _candidates: &[CopiedReads]) -> Result<(), EngineError> {
+    fn infer_cohort(&self, _: &[()]) -> Result<(), EngineError> {
         Ok(())
     }
 
     fn emit(
         &self,
         scratch: &mut Vec<u8>,
-        candidates: CopiedReads,
-        model: Option<&()>,
-        ordinals: Ordinals,
+        seeded: SeededBatch<'_, Self>,
         sink: &mut dyn RecordSink,
     ) -> Result<(), EngineError> {
-        self.inner.emit(scratch, candidates, model, ordinals, sink)
+        let SeededBatch { reads, candidates, model, ordinals } = seeded;
+        let seeded = SeededBatch { reads, candidates, model, ordinals };
+        self.inner.emit(scratch, seeded, sink)
     }
 
-    fn held_bytes(&self, candidates: &CopiedReads) -> u64 {
+    fn held_bytes(&self, candidates: &()) -> u64 {
         self.inner.held_bytes(candidates)
     }
 

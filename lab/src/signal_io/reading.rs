@@ -9,7 +9,7 @@ use seqloom_format::signal::SignalRead;
 use seqloom_format::slow5::index;
 use seqloom_runtime::error::{Class, RunError};
 use seqloom_runtime::failure::Failure;
-use seqloom_runtime::pool::{self, WorkerPanic};
+use seqloom_runtime::pool::{self, Stopped};
 use seqloom_signal::flow::inputs::{self, InputsError};
 use seqloom_signal::store::{
     self, DecodeScratch, Fast5Engine, Frame, FrameBatch, OpenOptions, ReadError, SignalStore,
@@ -48,7 +48,7 @@ pub(crate) enum ReadingError {
     Read(#[from] ReadError),
     /// A worker failed.
     #[error(transparent)]
-    Worker(#[from] WorkerPanic),
+    Worker(#[from] Stopped),
     /// The index of a file is missing or bad.
     #[error("{0}")]
     Index(String),
@@ -112,7 +112,7 @@ pub(crate) fn read_all(options: &ReadingOptions) -> Result<ReadCounts, ReadingEr
         }
         Ok(())
     };
-    pool::run(options.threads, &failure, || (), &|| Ok(()), worker)?;
+    pool::run(options.threads, &failure, || (), &|| true, worker)?;
     Ok(ReadCounts { reads: reads.into_inner(), samples: samples.into_inner() })
 }
 

@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use seqloom_align::engine::fake::{FakeEngine, FakeOptions};
 use seqloom_align::engine::{
-    AlignmentEngine, EngineError, EngineReads, Ordinals, Origin, Read, RecordSink,
+    CohortEngine, EngineError, EngineReads, Ordinals, Origin, Read, RecordSink, SeededBatch,
 };
 use seqloom_align::ingest::BatchSink;
 use seqloom_format::templates::PackedTemplates;
 use seqloom_locks::Kind;
 use seqloom_rings::wake_up::WakeUp;
 use seqloom_runtime::failure::Failure;
-use seqloom_runtime::pool::{self, WorkerPanic};
+use seqloom_runtime::pool::{self, Stopped};
 
 use super::{Files, RESULTS, SinkError, Strategy, records_in};
 use crate::digest::Records;
@@ -82,7 +82,7 @@ enum WriteError {
     #[error(transparent)]
     Sink(#[from] SinkError),
     #[error(transparent)]
-    Panic(#[from] WorkerPanic),
+    Panic(#[from] Stopped),
 }
 
 impl Outputs {
@@ -186,7 +186,7 @@ fn write_all(
             }
         }
     };
-    pool::run(plan.threads, &failure, || wake_up.wake_all(), &|| Ok(()), work)
+    pool::run(plan.threads, &failure, || wake_up.wake_all(), &|| true, work)
         .map_err(|error| error.to_string())?;
     let (counts, written) = (files.counts(), files.records() as f64);
     let records = written.max(1.0);
@@ -238,9 +238,10 @@ fn record() -> Result<Vec<u8>, EngineError> {
     let read = Read { name: &name, bases: &[b'G'; READ_BP], qualities: Some(&[b'F'; READ_BP]) };
     let reads = EngineReads { pairs: Vec::new(), singles: vec![read] };
     let mut scratch = engine.scratch()?;
-    let candidates = engine.seed_extend(&mut scratch, &reads)?;
+    let (candidates, ordinals) = (engine.seed_extend(&mut scratch, &reads)?, Ordinals::default());
     let mut kept = Keep(Vec::new());
-    engine.emit(&mut scratch, candidates, None, Ordinals::default(), &mut kept)?;
+    let seeded = SeededBatch { reads: &reads, candidates, model: None, ordinals };
+    engine.emit(&mut scratch, seeded, &mut kept)?;
     Ok(kept.0)
 }
 

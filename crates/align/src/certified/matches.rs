@@ -9,10 +9,10 @@ use crate::search::text::Bases;
 
 /// A maximal match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Match {
+pub(crate) struct Match {
     /// Its first base in the read, and behind its last.
-    pub(super) bases: [usize; 2],
-    pub(super) rows: Interval,
+    pub(crate) bases: [usize; 2],
+    pub(crate) rows: Interval,
 }
 
 /// The search for all maximal matches that contain a string of [`SEED_BASES`] bases of some
@@ -21,10 +21,10 @@ pub(super) struct Match {
 /// What begins with a string and reaches furthest ends where a maximal match ends; that one begins
 /// as far in front as what ends there reaches. The next begins in front of it.
 #[derive(Debug, Clone)]
-pub(super) struct MatchSearch<'a> {
+pub(crate) struct MatchSearch<'a> {
     read: &'a Bases,
     /// The read's number, for the caller.
-    pub(super) number: usize,
+    pub(crate) number: usize,
     /// How often a match must occur.
     least: u64,
     first: usize,
@@ -49,7 +49,7 @@ enum Task {
 
 impl<'a> MatchSearch<'a> {
     /// For the strings that start at `first` to `last`.
-    pub(super) fn new(
+    pub(crate) fn new(
         read: &'a Bases,
         number: usize,
         [first, last]: [usize; 2],
@@ -138,9 +138,9 @@ impl<'a> MatchSearch<'a> {
 
 /// A search that keeps what it finds.
 #[derive(Debug)]
-pub(super) struct KeptMatches<'a> {
-    pub(super) search: MatchSearch<'a>,
-    pub(super) found: &'a mut Vec<Match>,
+pub(crate) struct KeptMatches<'a> {
+    pub(crate) search: MatchSearch<'a>,
+    pub(crate) found: &'a mut Vec<Match>,
 }
 
 impl Search<Tables<'_>> for KeptMatches<'_> {

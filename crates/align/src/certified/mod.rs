@@ -15,11 +15,10 @@
 //!    repeated strings.
 //! 4. `absence`: no string over a mismatch occurs.
 //!
-//! If only 3 or 4 fail, `matches`, `seeds` and `chains` find bwa's chains of the read, which the
-//! engine extends.
+//! If only 3 or 4 fail, `matches` and `seeds` find bwa's seeds of the read, and `occurrences` its
+//! chains, which the engine extends. The engine's search for other reads is by the same modules.
 
 mod absence;
-mod chains;
 mod matches;
 mod occurrences;
 mod place;
@@ -33,17 +32,19 @@ mod work;
 use std::sync::Arc;
 
 use absence::AbsenceSearch;
-pub(crate) use chains::{Chains, PlacedSeed};
-use matches::{KeptMatches, MatchSearch};
-use occurrences::{ChainedRead, Occurrences};
+pub(crate) use matches::{KeptMatches, Match, MatchSearch};
+pub(crate) use occurrences::{ChainLimits, ChainedRead, Occurrences};
 pub use report::{CertifiedReads, Verdict};
 
 pub(crate) use rules::Scoring;
-use seeds::{Flags, SeedSearch};
+use seeds::Flags;
+pub(crate) use seeds::{OnDiagonal, Seed, SeedSearch};
 pub(crate) use work::Work;
 
 use crate::cohort::BATCH_READS;
 use crate::engine::Read;
+use crate::engine::bwa::chain::build::Chains;
+use crate::engine::bwa::order::tree::Tree;
 
 use crate::index::{FastTable, IndexParts, SEED_BASES, Sequence};
 use crate::search::lockstep;
@@ -57,12 +58,15 @@ const MOST_MISMATCHES: usize = 6;
 /// Seeds that bwa looks for, at the least (`-k`): the table is made for it.
 pub(crate) const LEAST_SEED: i32 = SEED_BASES as i32;
 
-/// Most memory that a worker's searches take. Rows are looked up for a batch at a time; their
+/// Most memory that a worker's searches take, but for a single read whose seeds occur more often
+/// than rows are looked up together. Rows are looked up for a batch or less at a time; their
 /// chains, in vectors that may have grown to twice what is in them, are of that batch, or of
-/// earlier ones and few. The searches themselves have half a kilobyte a read.
+/// earlier ones and few. The tree has the chains of one read. The searches themselves have half a
+/// kilobyte a read, and those for reads of which nothing is known three times as much.
 pub const WORKER_BYTES: u64 =
     2 * Occurrences::MOST_TOGETHER * (Occurrences::ROW_BYTES + Chains::SEED_BYTES)
-        + BATCH_READS as u64 * (Chains::KEPT_SEEDS as u64 * Chains::SEED_BYTES + 512);
+        + Occurrences::MOST_TOGETHER * Tree::CHAIN_BYTES
+        + BATCH_READS as u64 * (Chains::KEPT_SEEDS as u64 * Chains::SEED_BYTES + 2048);
 
 /// The one region of a read, as bwa finds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,12 +84,12 @@ pub(crate) struct Known {
     /// Bases of the seed that is extended.
     pub(crate) seed_bases: usize,
     /// Its first base in the read.
-    seed_start: usize,
+    pub(crate) seed_start: usize,
     /// Bases in the seeds of the chain.
     pub(crate) seed_cover: usize,
     /// Occurrences of the chain's most frequent seed.
     pub(crate) seed_occurrences: i32,
-    mismatches: Mismatches,
+    pub(crate) mismatches: Mismatches,
 }
 
 /// A read whose chains are known.
@@ -107,7 +111,7 @@ pub(crate) struct MainChain {
 
 /// The places of a read's mismatches, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Mismatches {
+pub(crate) struct Mismatches {
     places: [usize; MOST_MISMATCHES],
     count: usize,
 }
@@ -137,19 +141,23 @@ struct Diagonal {
 /// The path, for one genome and one set of scores.
 #[derive(Debug)]
 pub(crate) struct CertifiedPath {
-    table: FastTable,
+    table: Arc<FastTable>,
     scoring: Scoring,
     reads: Arc<CertifiedReads>,
 }
 
 /// What the searches read.
 #[derive(Debug, Clone, Copy)]
-struct Tables<'a> {
-    rows: Rows<'a>,
+pub(crate) struct Tables<'a> {
+    pub(crate) rows: Rows<'a>,
     fast: &'a FastTable,
 }
 
-impl Tables<'_> {
+impl<'a> Tables<'a> {
+    pub(crate) fn new(parts: IndexParts<'a>, fast: &'a FastTable) -> Self {
+        Self { rows: Rows::new(parts), fast }
+    }
+
     /// The rows of string `number`.
     #[inline]
     fn start(&self, number: usize) -> Interval {
@@ -166,7 +174,7 @@ pub(crate) struct LoadedIndex<'a> {
 
 impl CertifiedPath {
     /// `reads` counts what becomes of the reads.
-    pub(crate) fn new(table: FastTable, scoring: Scoring, reads: Arc<CertifiedReads>) -> Self {
+    pub(crate) fn new(table: Arc<FastTable>, scoring: Scoring, reads: Arc<CertifiedReads>) -> Self {
         Self { table, scoring, reads }
     }
 
@@ -179,18 +187,14 @@ impl CertifiedPath {
         work: &mut Work,
     ) {
         let count = reads.len();
-        work.known.clear();
-        work.known.resize(count, None);
+        work.know_nothing(count);
         if work.pause > 0 {
             work.pause -= 1;
-            work.verdicts.clear();
-            work.verdicts.resize(count, Verdict::Untried);
-            work.chained.clear();
             self.reads.add_untried(count);
             return;
         }
         work.take(reads);
-        let tables = Tables { rows: Rows::new(index.parts), fast: &self.table };
+        let tables = Tables::new(index.parts, &self.table);
         for attempt in 0..place::TRIES {
             self.find_places(index, tables, work, attempt);
         }
@@ -216,16 +220,18 @@ impl CertifiedPath {
             let repeated = self.repeated(diagonal.place, read.len());
             let [first, behind] = [diagonal.number, diagonal.number + 1]
                 .map(|number| over.partition_point(|&(of, _)| of < number));
-            SeedSearch::new(read, diagonal.mismatches, repeated, &over[first..behind], seeds)
+            let known = OnDiagonal { mismatches: diagonal.mismatches, repeated };
+            SeedSearch::new(read, Some(known), &over[first..behind], seeds)
         };
         let mut searches: Vec<_> = work.diagonals.iter().zip(&mut seeds).map(search).collect();
         lockstep::run(&mut searches, &tables, &mut work.active);
+        let limits = self.scoring.limits();
         work.occurrences.clear();
         // What an earlier batch needed more of.
         work.chains.iter_mut().for_each(Chains::clear);
         for search in &mut searches {
             let gave_up = search.gave_up;
-            search.gave_up = gave_up || !work.occurrences.add(search.seeds, &self.scoring);
+            search.gave_up = gave_up || !work.occurrences.add(search.seeds, limits);
         }
         work.occurrences.find(&tables.rows, &mut work.active);
         work.chained.clear();
@@ -241,12 +247,11 @@ impl CertifiedPath {
             let chains = &mut work.chains[work.chained.len()];
             let length = packed_reads[diagonal.number].len();
             let read = ChainedRead { seeds: search.seeds, length, place: diagonal.place };
-            if work.occurrences.chain(&mut next, read, index, &self.scoring, chains) {
-                verdicts[diagonal.number] = Verdict::Chained;
-                let whole = diagonal.region.filter(|region| region.bases == [0, length]);
-                let main = whole.and_then(|region| chains.main(region));
-                work.chained.push(Chained { number: diagonal.number, main });
-            }
+            work.occurrences.chain(&mut next, read, index, limits, chains);
+            verdicts[diagonal.number] = Verdict::Chained;
+            let whole = diagonal.region.filter(|region| region.bases == [0, length]);
+            let main = whole.and_then(|region| chains.main(region));
+            work.chained.push(Chained { number: diagonal.number, main });
         }
         drop(searches);
         (work.reads, work.seeds) = (packed_reads, seeds);
@@ -306,4 +311,4 @@ impl CertifiedPath {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -1,8 +1,9 @@
 //! From the seeds of many reads to their chains: where each seed occurs.
 
-use super::chains::{Chains, PlacedSeed};
+use super::LoadedIndex;
 use super::seeds::Seed;
-use super::{LoadedIndex, Scoring};
+use crate::engine::bwa::chain::build::{Chains, PlacedSeed};
+use crate::engine::bwa::order::tree::Tree;
 use crate::search::lockstep::{self, Search};
 use crate::search::rows::{Rows, Walk};
 
@@ -29,85 +30,115 @@ impl Search<Rows<'_>> for RowSearch {
     }
 }
 
+/// What chains follow from beside seeds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ChainLimits {
+    /// Diagonals so far apart are of one chain (`-w`).
+    pub(crate) band: i64,
+    /// Of a seed that occurs more often, only so many places are taken (`-c`).
+    pub(crate) most_occurrences: u64,
+}
+
 /// The places of rows, looked up together.
 #[derive(Debug, Default)]
-pub(super) struct Occurrences {
+pub(crate) struct Occurrences {
     searches: Vec<RowSearch>,
+    /// Chains of one read at a time.
+    tree: Tree,
 }
 
 impl Occurrences {
-    /// Rows that one read may have looked up.
+    /// Rows that one read on a diagonal may have looked up.
     const MOST: u64 = 4000;
     /// Rows that a batch may have looked up together, ten times what batches have mostly.
-    pub(super) const MOST_TOGETHER: u64 = 1 << 16;
+    pub(crate) const MOST_TOGETHER: u64 = 1 << 16;
     /// Memory of a row on its way.
     pub(super) const ROW_BYTES: u64 = size_of::<RowSearch>() as u64;
 
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.searches.clear();
+        // What one read needed more of.
+        self.searches.shrink_to(Self::MOST_TOGETHER as usize);
+    }
+
+    /// How many rows are looked up.
+    pub(crate) fn rows(&self) -> u64 {
+        self.searches.len() as u64
     }
 
     /// Adds the rows of a read's seeds, in bwa's order of seeds, which this makes. False, and none
     /// is added, if there are too many.
-    pub(super) fn add(&mut self, seeds: &mut [Seed], scoring: &Scoring) -> bool {
+    pub(super) fn add(&mut self, seeds: &mut [Seed], limits: ChainLimits) -> bool {
         seeds.sort_unstable_by_key(|seed| seed.bases);
-        let most = scoring.most_occurrences;
-        let rows = seeds.iter().map(|seed| seed.occurrences().min(most)).sum::<u64>();
-        if rows > Self::MOST || rows + self.searches.len() as u64 > Self::MOST_TOGETHER {
+        let rows = limits.rows_of(seeds);
+        if rows > Self::MOST || rows + self.rows() > Self::MOST_TOGETHER {
             return false;
         }
-        for rows in seeds.iter().filter_map(|seed| seed.rows) {
-            let walks = taken(rows.count, most).map(|at| Walk { row: rows.first + at, steps: 0 });
-            self.searches.extend(walks.map(|walk| RowSearch { walk, place: 0 }));
-        }
+        self.add_all(seeds, limits);
         true
     }
 
+    /// Adds the rows of a read's seeds, which are in bwa's order.
+    pub(crate) fn add_all(&mut self, seeds: &[Seed], limits: ChainLimits) {
+        for rows in seeds.iter().filter_map(|seed| seed.rows) {
+            let taken = taken(rows.count, limits.most_occurrences);
+            let walks = taken.map(|at| Walk { row: rows.first + at, steps: 0 });
+            self.searches.extend(walks.map(|walk| RowSearch { walk, place: 0 }));
+        }
+    }
+
     /// Looks all up.
-    pub(super) fn find(&mut self, rows: &Rows<'_>, active: &mut Vec<usize>) {
+    pub(crate) fn find(&mut self, rows: &Rows<'_>, active: &mut Vec<usize>) {
         lockstep::run(&mut self.searches, rows, active);
     }
 
     /// Makes the chains of the next read, in the order in which they were added; its diagonal
-    /// begins at `place`. False if they are left to bwa.
-    pub(super) fn chain(
-        &self,
+    /// begins at `place`.
+    pub(crate) fn chain(
+        &mut self,
         next: &mut usize,
         read: ChainedRead<'_>,
         index: LoadedIndex<'_>,
-        scoring: &Scoring,
+        limits: ChainLimits,
         chains: &mut Chains,
-    ) -> bool {
+    ) {
+        let Self { searches, tree } = self;
         chains.clear();
-        chains.repetitive = repetitive(read.seeds, read.length, scoring.most_occurrences);
-        let (band, mut in_order) = (i64::from(scoring.band), true);
+        chains.repetitive = repetitive(read.seeds, read.length, limits.most_occurrences);
         for seed in read.seeds {
             let (base, length) = (seed.bases[0] as i32, (seed.bases[1] - seed.bases[0]) as i32);
             let (score, occurrences) = (length, seed.occurrences() as i32);
             let mut add = |place: u64| {
                 let place = place as i64;
                 let placed = PlacedSeed { place, base, length, score, region: 0, occurrences };
-                in_order &= chains.add(index, band, placed);
+                chains.add(tree, index, limits.band, placed);
             };
             if seed.rows.is_none() {
                 add(read.place + seed.bases[0] as u64);
                 continue;
             }
-            let count = taken(seed.occurrences(), scoring.most_occurrences).len();
-            self.searches[*next..*next + count].iter().for_each(|search| add(search.place));
+            let count = taken(seed.occurrences(), limits.most_occurrences).len();
+            searches[*next..*next + count].iter().for_each(|search| add(search.place));
             *next += count;
         }
-        chains.settle();
-        in_order
+        chains.settle(tree);
+    }
+}
+
+impl ChainLimits {
+    /// How many rows are looked up for seeds.
+    pub(crate) fn rows_of(&self, seeds: &[Seed]) -> u64 {
+        seeds.iter().map(|seed| seed.occurrences().min(self.most_occurrences)).sum()
     }
 }
 
 /// A read whose seeds are known.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ChainedRead<'a> {
-    pub(super) seeds: &'a [Seed],
-    pub(super) length: usize,
-    pub(super) place: u64,
+pub(crate) struct ChainedRead<'a> {
+    pub(crate) seeds: &'a [Seed],
+    pub(crate) length: usize,
+    /// Where its diagonal begins, if it has one.
+    pub(crate) place: u64,
 }
 
 /// Which rows of a seed bwa takes: of one that occurs more often than `most`, every so-manieth, and

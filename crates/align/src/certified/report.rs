@@ -17,7 +17,7 @@ pub enum Verdict {
     Alternate,
     /// Its chains are known.
     Chained,
-    /// It has too many seeds, or chains that begin at one place.
+    /// Its seeds occur too often to be looked up with those of its batch.
     Seeds,
 }
 

@@ -3,6 +3,7 @@
 //! A read lies on a *diagonal*: base `i` at place `p + i` of `T`, but for its mismatches. They cut
 //! it into *stretches*. Numbers in what follows are bwa's defaults.
 
+use super::occurrences::ChainLimits;
 use crate::index::SEED_BASES;
 
 /// Seeds at least so long are looked into again: 1.5 times the least, rounded (`-r`).
@@ -27,6 +28,11 @@ pub(crate) struct Scoring {
 }
 
 impl Scoring {
+    /// What chains follow from.
+    pub(super) fn limits(&self) -> ChainLimits {
+        ChainLimits { band: self.band.into(), most_occurrences: self.most_occurrences }
+    }
+
     /// What a mismatch costs beside a match.
     fn of_mismatch(&self) -> i32 {
         self.matching + self.mismatch

@@ -1,7 +1,8 @@
-//! bwa's seeds of a read that lies on a diagonal, where some of them occur elsewhere too.
+//! bwa's seeds of a read.
 //!
-//! A match of 19 bases and more lies in a stretch between mismatches, where the flags of repeated
-//! strings say whether it may occur twice, or it covers a mismatch; those that do are known.
+//! Of a read that lies on a diagonal much is known. A match of 19 bases and more lies in a stretch
+//! between mismatches, where the flags of repeated strings say whether it may occur twice, or it
+//! covers a mismatch; those that do are known.
 //!
 //! * Round 1, maximal matches of 19 and more: those over a mismatch, and each stretch that lies in
 //!   none of them. Where all strings of a stretch are repeated, how often it occurs is searched
@@ -11,6 +12,9 @@
 //!   lie in a match over a mismatch.
 //! * Round 3 goes on from base `x` to the end of the shortest match of 20 and more that occurs
 //!   less than 20 times; it is a seed if it occurs.
+//!
+//! Of other reads nothing is known but the maximal matches, which are the seeds of round 1: all
+//! that rounds 2 and 3 ask for is searched for.
 
 use super::matches::{Match, MatchSearch};
 use super::reach::Reach;
@@ -28,14 +32,14 @@ const RESEEDED_UP_TO: u64 = 10;
 
 /// A seed: bases of the read, and the rows where it occurs if that is not the diagonal alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Seed {
-    pub(super) bases: [usize; 2],
-    pub(super) rows: Option<Interval>,
+pub(crate) struct Seed {
+    pub(crate) bases: [usize; 2],
+    pub(crate) rows: Option<Interval>,
 }
 
 impl Seed {
     /// How often it occurs.
-    pub(super) fn occurrences(&self) -> u64 {
+    pub(crate) fn occurrences(&self) -> u64 {
         self.rows.map_or(1, |rows| rows.count)
     }
 }
@@ -62,22 +66,31 @@ impl Flags {
     }
 }
 
+/// What is known of a read that lies on a diagonal.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OnDiagonal {
+    pub(super) mismatches: Mismatches,
+    /// The strings that occur twice, if they cover no mismatch; once the search has begun, those
+    /// that may occur elsewhere than on the diagonal.
+    pub(super) repeated: Flags,
+}
+
 /// The search for one read's seeds.
 #[derive(Debug)]
-pub(super) struct SeedSearch<'a> {
+pub(crate) struct SeedSearch<'a> {
     read: &'a Bases,
-    mismatches: Mismatches,
-    flags: Flags,
-    /// Maximal matches over mismatches.
+    /// What is known, if it lies on a diagonal.
+    known: Option<OnDiagonal>,
+    /// Maximal matches over mismatches; if nothing is known, all there are.
     over: &'a [(usize, Match)],
     /// What is found, in no order.
-    pub(super) seeds: &'a mut Vec<Seed>,
+    pub(crate) seeds: &'a mut Vec<Seed>,
     /// How many of them are of round 1, once that is over.
     first_seeds: usize,
     round: Round,
     task: Task<'a>,
     /// The tables are not of this index.
-    pub(super) gave_up: bool,
+    pub(crate) gave_up: bool,
 }
 
 /// What is to be searched next.
@@ -103,21 +116,23 @@ enum Task<'a> {
 }
 
 impl<'a> SeedSearch<'a> {
-    /// `repeated` has the strings that occur twice, if they cover no mismatch; `over` are all
-    /// maximal matches of [`SEED_BASES`] and more that do cover one, each with the read's number.
-    /// `seeds` gets what is found, in place of what was there.
-    pub(super) fn new(
+    /// `over` are all maximal matches of [`SEED_BASES`] and more that cover a mismatch, or, if
+    /// nothing is `known`, all there are; each with the read's number. `seeds` gets what is found,
+    /// in place of what was there.
+    pub(crate) fn new(
         read: &'a Bases,
-        mismatches: Mismatches,
-        repeated: Flags,
+        known: Option<OnDiagonal>,
         over: &'a [(usize, Match)],
         seeds: &'a mut Vec<Seed>,
     ) -> Self {
         seeds.clear();
+        let known = known.map(|known| {
+            let repeated = flags(known.repeated, known.mismatches.get(), read.len(), over);
+            OnDiagonal { repeated, ..known }
+        });
         let mut search = Self {
             read,
-            mismatches,
-            flags: flags(repeated, mismatches.get(), read.len(), over),
+            known,
             over,
             seeds,
             first_seeds: 0,
@@ -130,16 +145,26 @@ impl<'a> SeedSearch<'a> {
     }
 
     fn stretch(&self, number: usize) -> Option<[usize; 2]> {
-        stretches(self.mismatches.get(), self.read.len()).nth(number)
+        let known = self.known.as_ref()?;
+        stretches(known.mismatches.get(), self.read.len()).nth(number)
     }
 
-    fn covers_mismatch(&self, [start, end]: [usize; 2]) -> bool {
-        self.mismatches.get().iter().any(|at| (start..end).contains(at))
+    /// Whether these bases may occur on no diagonal that is known.
+    fn lies_elsewhere(&self, [start, end]: [usize; 2]) -> bool {
+        let covers =
+            |known: &OnDiagonal| known.mismatches.get().iter().any(|at| (start..end).contains(at));
+        self.known.as_ref().is_none_or(covers)
+    }
+
+    /// Whether string `at` may occur elsewhere than on the diagonal.
+    #[inline]
+    fn may_occur(&self, at: usize) -> bool {
+        self.known.as_ref().is_none_or(|known| known.repeated.get(at))
     }
 
     /// What occurs as `rows` says.
     fn seed(&self, bases: [usize; 2], rows: Interval) -> Seed {
-        let here_alone = rows.count == 1 && !self.covers_mismatch(bases);
+        let here_alone = rows.count == 1 && !self.lies_elsewhere(bases);
         Seed { bases, rows: (!here_alone).then_some(rows) }
     }
 
@@ -165,7 +190,7 @@ impl<'a> SeedSearch<'a> {
         let lies_in = |found: &Match| found.bases[0] <= start && end <= found.bases[1];
         if end - start < SEED_BASES || self.over.iter().any(|(_, found)| lies_in(found)) {
             self.round = Round::First(number + 1);
-        } else if (start..=end - SEED_BASES).all(|at| self.flags.get(at)) {
+        } else if (start..=end - SEED_BASES).all(|at| self.may_occur(at)) {
             self.task = Task::Reach(Reach::backwards(end, start, 1));
         } else {
             self.seeds.push(Seed { bases: [start, end], rows: None });
@@ -187,9 +212,10 @@ impl<'a> SeedSearch<'a> {
         let middle = start.midpoint(end);
         let first = (middle + 1).saturating_sub(SEED_BASES);
         let last = middle.min(self.read.len() - SEED_BASES);
-        if (first..=last).any(|at| self.flags.get(at)) {
+        if (first..=last).any(|at| self.may_occur(at)) {
             let least = seed.occurrences() + 1;
-            let search = MatchSearch::new(self.read, 0, [first, last], least, true);
+            let likely = self.known.is_some();
+            let search = MatchSearch::new(self.read, 0, [first, last], least, likely);
             self.task = Task::Matches(search);
         }
     }
@@ -198,10 +224,10 @@ impl<'a> SeedSearch<'a> {
         let end = from + THIRD_ROUND_BASES;
         if end > self.read.len() {
             self.round = Round::Done;
-        } else if self.flags.get(from) && self.flags.get(from + 1) {
+        } else if self.may_occur(from) && self.may_occur(from + 1) {
             self.task = Task::Reach(Reach::forwards(from, end, 1));
         } else {
-            if !self.covers_mismatch([from, end]) {
+            if !self.lies_elsewhere([from, end]) {
                 self.seeds.push(Seed { bases: [from, end], rows: None });
             }
             self.round = Round::Third(end);
@@ -273,9 +299,10 @@ impl Search<Tables<'_>> for SeedSearch<'_> {
                 self.take_reach(reach);
             }
             Task::Matches(search) => {
-                let flags = &self.flags;
+                let known = &self.known;
+                let excluded = |at| known.as_ref().is_some_and(|known| !known.repeated.get(at));
                 let seeds = &mut *self.seeds;
-                if search.step(tables, |at| !flags.get(at), |found| seeds.push(found.into())) {
+                if search.step(tables, excluded, |found| seeds.push(found.into())) {
                     return true;
                 }
                 self.task = Task::None;

@@ -5,7 +5,7 @@ use super::rules::GREATEST_SHIFT;
 use super::*;
 
 /// The index of sequences one behind the other, but for what is searched.
-pub(super) fn index_of(sequences: &[Sequence]) -> LoadedIndex<'_> {
+pub(crate) fn index_of(sequences: &[Sequence]) -> LoadedIndex<'_> {
     let parts = IndexParts {
         bases: sequences.last().map_or(0, |last| last.end),
         first_rows: [0; 5],
@@ -20,7 +20,7 @@ pub(super) fn index_of(sequences: &[Sequence]) -> LoadedIndex<'_> {
 }
 
 /// Three sequences, the second of which is an ALT one.
-pub(super) const SEQUENCES: [Sequence; 3] = [
+pub(crate) const SEQUENCES: [Sequence; 3] = [
     Sequence { start: 0, end: 200, alternate: false },
     Sequence { start: 200, end: 330, alternate: true },
     Sequence { start: 330, end: 700, alternate: false },

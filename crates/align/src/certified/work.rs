@@ -1,12 +1,12 @@
 //! What a worker holds while it certifies, and whether it goes on trying.
 
-use super::chains::Chains;
 use super::matches::Match;
 use super::occurrences::Occurrences;
 use super::report::Verdict;
 use super::seeds::Seed;
 use super::{Chained, Diagonal, Known, LENGTHS};
 use crate::engine::Read;
+use crate::engine::bwa::chain::build::Chains;
 use crate::search::text::Bases;
 
 /// Batches in a row without gain after which a worker stops trying.
@@ -47,6 +47,15 @@ impl Work {
         &self.known
     }
 
+    /// Begins a batch of so many reads of which nothing is known.
+    pub(crate) fn know_nothing(&mut self, reads: usize) {
+        self.known.clear();
+        self.known.resize(reads, None);
+        self.verdicts.clear();
+        self.verdicts.resize(reads, Verdict::Untried);
+        self.chained.clear();
+    }
+
     pub(super) fn take<'r>(&mut self, reads: impl ExactSizeIterator<Item = &'r Read<'r>>) {
         if self.reads.len() < reads.len() {
             self.reads.resize_with(reads.len(), Bases::default);
@@ -82,7 +91,12 @@ impl Work {
         self.chained.iter().copied().zip(&mut self.chains)
     }
 
-    /// Whether the library is to search for read `at`.
+    /// How many rows were looked up for reads whose chains are known.
+    pub(crate) fn rows(&self) -> u64 {
+        if self.chained.is_empty() { 0 } else { self.occurrences.rows() }
+    }
+
+    /// Whether the engine is to search for read `at`.
     pub(crate) fn is_unknown(&self, at: usize) -> bool {
         !matches!(self.verdicts[at], Verdict::Certified | Verdict::Chained)
     }

@@ -4,7 +4,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use seqloom_format::reads::ReadBlock;
+use seqloom_io::source::ReadSource;
 
+use crate::emit::RecordTags;
 use crate::engine::{EngineReads, Read};
 use crate::input_error::CohortError;
 use crate::input_tags::{InputTags, ReadTags};
@@ -72,26 +74,15 @@ pub struct Batch {
     /// Which reads of each template have not passed the instrument's filter, once that is taken;
     /// nothing where all have.
     pub failed_filter: Vec<[bool; 2]>,
-    /// Reads that the engine got without their bases, once it has got any, by template and mate.
-    pub long_reads: Vec<LongRead>,
 }
 
 /// A read that is longer than the engine takes: what its unmapped record gets in the end.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LongRead {
+#[derive(Debug, Clone, Copy)]
+pub struct LongRead<'a> {
     /// Its template in the batch, and whether it is the second of it.
     pub(crate) place: (usize, bool),
-    /// ASCII.
-    pub(crate) bases: Vec<u8>,
-    /// ASCII Phred+33, if it has any.
-    pub(crate) qualities: Option<Vec<u8>>,
-}
-
-impl LongRead {
-    /// Bytes held.
-    pub(crate) fn held_bytes(&self) -> u64 {
-        (self.bases.len() + self.qualities.as_ref().map_or(0, Vec::len) + size_of::<Self>()) as u64
-    }
+    /// With its bases.
+    pub(crate) read: Read<'a>,
 }
 
 /// The reads of a batch as the engine takes them.
@@ -99,8 +90,8 @@ impl LongRead {
 pub struct BatchReads<'a> {
     /// All of them; those that are too long have no bases.
     pub reads: EngineReads<'a>,
-    /// Those that are too long, for [`Batch::long_reads`].
-    pub long_reads: Vec<LongRead>,
+    /// Those that are too long, by template and mate.
+    pub long_reads: Vec<LongRead<'a>>,
 }
 
 impl Batch {
@@ -109,12 +100,30 @@ impl Batch {
         self.lanes[lane].iter().flat_map(|s| s.reads.clone().map(move |i| (&*s.block, i)))
     }
 
-    /// Bytes of input that the batch keeps alive, its share of every block.
+    /// Memory that the batch holds: its share of every block, and tags.
     #[must_use]
-    pub(crate) fn input_bytes(&self) -> u64 {
+    pub(crate) fn held_bytes(&self) -> u64 {
         let share =
             |s: &Segment| (s.block.bytes.len() * s.reads.len() / s.block.reads.len().max(1)) as u64;
-        self.lanes.iter().flatten().map(share).sum()
+        let input_bytes: u64 = self.lanes.iter().flatten().map(share).sum();
+        let failed_filter_bytes = 2 * self.failed_filter.capacity() as u64;
+        input_bytes + self.umis.held_bytes() + self.tags.held_bytes() + failed_filter_bytes
+    }
+
+    /// Checks that mates are mates, and takes the tags of all reads.
+    ///
+    /// # Errors
+    /// Mates with different names, a template without UMI, what cannot be a tag.
+    pub(crate) fn prepare(&mut self, rules: &RecordTags) -> Result<(), CohortError> {
+        self.check_mates()?;
+        if let Some(umi) = &rules.umi {
+            self.umis = self.take_umis(umi)?;
+        }
+        self.tags = self.take_tags(rules.input, &rules.replaced())?;
+        if rules.input == InputTags::Fields {
+            self.failed_filter = self.take_failed_filter();
+        }
+        Ok(())
     }
 
     /// Number of templates.
@@ -156,7 +165,7 @@ impl Batch {
     ///
     /// # Errors
     /// A template without one.
-    pub(crate) fn take_umis(&self, rules: &UmiRules) -> Result<UmiTags, CohortError> {
+    fn take_umis(&self, rules: &UmiRules) -> Result<UmiTags, CohortError> {
         let mut umis = UmiTags::default();
         let mut reads_before = 0;
         for mates in self.templates() {
@@ -175,11 +184,7 @@ impl Batch {
     ///
     /// # Errors
     /// What cannot be a tag.
-    pub(crate) fn take_tags(
-        &self,
-        kind: InputTags,
-        replaced: &[[u8; 2]],
-    ) -> Result<ReadTags, CohortError> {
+    fn take_tags(&self, kind: InputTags, replaced: &[[u8; 2]]) -> Result<ReadTags, CohortError> {
         let mut tags = ReadTags::default();
         if kind == InputTags::Drop {
             return Ok(tags);
@@ -202,7 +207,7 @@ impl Batch {
 
     /// Per template which of its reads have not passed the instrument's filter; nothing where all
     /// have.
-    pub(crate) fn take_failed_filter(&self) -> Vec<[bool; 2]> {
+    fn take_failed_filter(&self) -> Vec<[bool; 2]> {
         let failed = |(block, i): (&ReadBlock, usize)| block.failed_filter(i);
         let all = self.templates().map(|(one, two)| [failed(one), two.is_some_and(failed)]);
         let all: Vec<_> = all.collect();
@@ -215,16 +220,47 @@ impl Batch {
         (self.first_read + reads_before) / self.lanes.len().max(1) as u64 + 1
     }
 
-    /// The batch as the engine takes it, with mates checked to be mates; a read longer than
-    /// `longest_bases` is there without its bases. Bases that are UMIs are left out.
+    /// Checks that the reads of every pair are mates.
     ///
     /// # Errors
-    /// Mates with different names.
-    pub fn engine_reads(
+    /// Mates of different names, or in the wrong order.
+    pub fn check_mates(&self) -> Result<(), CohortError> {
+        let mut reads_before = 0;
+        for (at, (first, second)) in self.templates().enumerate() {
+            if let Some(second) = second {
+                self.check_pair(at, [first, second], reads_before)?;
+            }
+            reads_before += 1 + u64::from(second.is_some());
+        }
+        Ok(())
+    }
+
+    /// Checks the mates of template `at`, which `reads_before` of the batch are in front of.
+    fn check_pair(
         &self,
-        longest_bases: usize,
-        umi: Option<&UmiRules>,
-    ) -> Result<BatchReads<'_>, CohortError> {
+        at: usize,
+        mates: [(&ReadBlock, usize); 2],
+        reads_before: u64,
+    ) -> Result<(), CohortError> {
+        let [one, two] = mates.map(|(block, i)| block.name(i));
+        if one != two {
+            return Err(self.out_of_step(at, mates, false));
+        }
+        if self.has_cut_numbers && mates.iter().any(|(it, i)| it.cut_number(*i).is_none()) {
+            return Err(self.out_of_step(at, mates, true));
+        }
+        if let [Some(first), Some(second)] = mates.map(|(block, i)| block.mate_number(i))
+            && first >= second
+        {
+            return Err(self.wrong_numbers(reads_before, one, [first, second]));
+        }
+        Ok(())
+    }
+
+    /// The batch as the engine takes it; a read longer than `longest_bases` is there without its
+    /// bases. Bases that are UMIs are left out.
+    #[must_use]
+    pub fn engine_reads(&self, longest_bases: usize, umi: Option<&UmiRules>) -> BatchReads<'_> {
         let TemplateCounts { pairs, singles } = self.counts();
         let mut reads =
             EngineReads { pairs: Vec::with_capacity(pairs), singles: Vec::with_capacity(singles) };
@@ -234,35 +270,17 @@ impl Batch {
             if read.bases.len() <= longest_bases {
                 return read;
             }
-            let (bases, qualities) = (read.bases.to_vec(), read.qualities.map(<[u8]>::to_vec));
-            long_reads.push(LongRead { place, bases, qualities });
+            long_reads.push(LongRead { place, read });
             Read { bases: b"", qualities: read.qualities.map(|_| &b""[..]), ..read }
         };
         for (i, (first, second)) in self.templates().enumerate() {
             let one = read((i, false), first);
-            let Some(second) = second else {
-                reads.singles.push(one);
-                continue;
-            };
-            let numbers = [first, second].map(|(block, i)| block.mate_number(i));
-            let two = read((i, true), second);
-            let reads_before = (2 * reads.pairs.len() + reads.singles.len()) as u64;
-            if one.name != two.name {
-                return Err(self.out_of_step(i, [first, second], false));
+            match second {
+                Some(second) => reads.pairs.push([one, read((i, true), second)]),
+                None => reads.singles.push(one),
             }
-            if self.has_cut_numbers
-                && [first, second].iter().any(|(it, i)| it.cut_number(*i).is_none())
-            {
-                return Err(self.out_of_step(i, [first, second], true));
-            }
-            if let [Some(first), Some(second)] = numbers
-                && first >= second
-            {
-                return Err(self.wrong_numbers(reads_before, one.name, [first, second]));
-            }
-            reads.pairs.push([one, two]);
         }
-        Ok(BatchReads { reads, long_reads })
+        BatchReads { reads, long_reads }
     }
 
     /// Template number `at` of the batch has mates of different names, or without the numbers that
@@ -295,6 +313,15 @@ impl Batch {
             first: numbers[0],
             second: numbers[1],
             hint,
+        }
+    }
+}
+
+/// Gives the buffers of a batch's reads back to the source, those that no other batch uses.
+pub fn recycle(source: &ReadSource, lanes: Vec<Vec<Segment>>) {
+    for segment in lanes.into_iter().flatten() {
+        if let Some(block) = Arc::into_inner(segment.block) {
+            source.recycle(block);
         }
     }
 }

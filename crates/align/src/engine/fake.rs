@@ -9,8 +9,7 @@ use std::time::Duration;
 use seqloom_format::bam::reg2bin;
 use seqloom_runtime::machine::thread_cpu_time;
 
-use super::copied_reads::CopiedReads;
-use super::{AlignmentEngine, EngineError, EngineReads, Ordinals, Origin, Read, RecordSink};
+use super::{CohortEngine, EngineError, EngineReads, Origin, Read, RecordSink, SeededBatch};
 
 const LONGEST_READ_BASES: usize = 1 << 20;
 /// Pauses between looks at the clock: a few microseconds.
@@ -192,9 +191,9 @@ fn burn(time: Duration) {
     }
 }
 
-impl AlignmentEngine for FakeEngine {
+impl CohortEngine for FakeEngine {
     type Scratch = Vec<u8>;
-    type Candidates = CopiedReads;
+    type Candidates = ();
     type Model = ();
 
     fn scratch(&self) -> Result<Vec<u8>, EngineError> {
@@ -205,29 +204,28 @@ impl AlignmentEngine for FakeEngine {
         &self,
         _scratch: &mut Vec<u8>,
         reads: &EngineReads<'_>,
-    ) -> Result<CopiedReads, EngineError> {
+    ) -> Result<(), EngineError> {
         let count = (2 * reads.pairs.len() + reads.singles.len()) as u32;
         if !self.options.sleep_per_read.is_zero() {
             std::thread::sleep(self.options.sleep_per_read * count);
         }
         burn(self.options.spin_per_read * count);
-        Ok(CopiedReads::of(reads))
+        Ok(())
     }
 
-    fn infer_cohort(&self, _candidates: &[CopiedReads]) -> Result<(), EngineError> {
+    fn infer_cohort(&self, _candidates: &[()]) -> Result<(), EngineError> {
         Ok(())
     }
 
     fn emit(
         &self,
         body: &mut Vec<u8>,
-        candidates: CopiedReads,
-        _model: Option<&()>,
-        ordinals: Ordinals,
+        seeded: SeededBatch<'_, Self>,
         sink: &mut dyn RecordSink,
     ) -> Result<(), EngineError> {
-        let (first, count) = match candidates.pairs() as u64 {
-            0 => (ordinals.first_single, candidates.len() as u64),
+        let SeededBatch { reads, ordinals, .. } = seeded;
+        let (first, count) = match reads.pairs.len() as u64 {
+            0 => (ordinals.first_single, reads.singles.len() as u64),
             pairs => (ordinals.first_pair, pairs),
         };
         let holds = |at: Option<u64>| at.is_some_and(|at| (first..first + count).contains(&at));
@@ -238,19 +236,17 @@ impl AlignmentEngine for FakeEngine {
         if holds(self.options.stall_at) {
             std::thread::sleep(self.options.stall);
         }
-        let mut reads = candidates.reads();
-        for i in 0..candidates.pairs() {
-            let (Some(first), Some(second)) = (reads.next(), reads.next()) else { break };
-            self.emit_pair([first, second], body, |body| sink.record(Origin::Pair(i), body));
+        for (i, &pair) in reads.pairs.iter().enumerate() {
+            self.emit_pair(pair, body, |body| sink.record(Origin::Pair(i), body));
         }
-        for (i, read) in reads.enumerate() {
+        for (i, &read) in reads.singles.iter().enumerate() {
             self.emit_single(read, body, |body| sink.record(Origin::Single(i), body));
         }
         Ok(())
     }
 
-    fn held_bytes(&self, candidates: &CopiedReads) -> u64 {
-        candidates.held_bytes()
+    fn held_bytes(&self, (): &()) -> u64 {
+        0
     }
 
     fn longest_read_bases(&self) -> usize {
@@ -260,6 +256,7 @@ impl AlignmentEngine for FakeEngine {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Ordinals;
     use super::*;
     use seqloom_format::bam::{Flags, RecordRef};
 
@@ -290,8 +287,9 @@ mod tests {
         }
         let mut kept = Keep(Vec::new());
         let mut scratch = engine.scratch().unwrap();
-        let candidates = engine.seed_extend(&mut scratch, reads).unwrap();
-        engine.emit(&mut scratch, candidates, None, Ordinals::default(), &mut kept).unwrap();
+        let (candidates, ordinals) = ((), Ordinals::default());
+        let seeded = SeededBatch { reads, candidates, model: None, ordinals };
+        engine.emit(&mut scratch, seeded, &mut kept).unwrap();
         kept.0
     }
 

@@ -33,7 +33,9 @@ pub(crate) fn fit_to_processor() {
 #[cfg(test)]
 mod tests {
     use super::super::bwa::{BwaEngine, BwaOptions};
-    use super::super::{AlignmentEngine, EngineReads, Ordinals, Origin, Read, RecordSink};
+    use super::super::{
+        CohortEngine, EngineReads, Ordinals, Origin, Read, RecordSink, SeededBatch,
+    };
     use crate::index::{BuildOptions, build, plan};
     use seqloom_testkit::genome::{Genome, GenomeOptions};
     use seqloom_testkit::reads::{ReadOptions, Simulator, Template};
@@ -81,8 +83,9 @@ mod tests {
         let model = engine.infer_cohort(&candidates).unwrap();
         let [candidates] = candidates;
         let mut bodies = Bodies::default();
-        let ordinals = Ordinals::default();
-        engine.emit(&mut scratch, candidates, Some(&model), ordinals, &mut bodies).unwrap();
+        let (reads, model, ordinals) = (&reads, Some(&model), Ordinals::default());
+        let seeded = SeededBatch { reads, candidates, model, ordinals };
+        engine.emit(&mut scratch, seeded, &mut bodies).unwrap();
         bodies.0
     }
 

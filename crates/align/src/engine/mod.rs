@@ -1,9 +1,13 @@
-//! The alignment algorithm behind one trait, in three phases.
+//! The alignment algorithms, behind two traits.
 //!
-//! Paired reads need a statistic of their whole cohort (the insert-size distribution) between the
-//! phases, so a cohort's batches go `seed_extend` (many threads) -> `infer_cohort` (one short step)
-//! -> `emit` (many threads). An engine starts no threads, opens no files after loading, and keeps
-//! nothing between calls but the caller's scratch.
+//! A [`BatchEngine`] places each batch by itself, in one call.
+//!
+//! A [`CohortEngine`] needs a statistic of the whole cohort (the insert-size distribution) before
+//! it pairs reads, so a cohort's batches go `seed_extend` (many threads) -> `infer_cohort` (one
+//! short step) -> `emit` (many threads).
+//!
+//! An engine starts no threads, opens no files after loading, and keeps nothing between calls but
+//! the caller's scratch.
 //!
 //! **Replicas.** A loaded index may exist several times in memory (one per NUMA node). Candidates
 //! hold coordinates, never pointers into an index, so *any replica may serve any batch of any
@@ -12,15 +16,11 @@
 use seqloom_runtime::error::{Class, Place, RunError};
 
 pub mod bwa;
-mod copied_reads;
 #[cfg_attr(not(feature = "fake-engine"), path = "no_fake.rs")]
 pub mod fake;
 pub mod fence;
 pub mod lockstep;
-pub mod native;
 pub mod replicated;
-
-pub use copied_reads::CopiedReads;
 
 /// One unaligned read, borrowed from the input.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +33,7 @@ pub struct Read<'a> {
     pub qualities: Option<&'a [u8]>,
 }
 
-/// What one call of [`AlignmentEngine::seed_extend`] works on: pairs, then single reads.
+/// What an engine works on in one call: pairs, then single reads.
 #[derive(Debug, Default)]
 pub struct EngineReads<'a> {
     /// Mates, first and second.
@@ -126,25 +126,44 @@ impl RunError for EngineError {
     }
 }
 
-/// An alignment algorithm; see the module documentation for the phases.
-pub trait AlignmentEngine: Sync {
+/// An algorithm that places each batch by itself.
+pub trait BatchEngine: Sync {
     /// Working memory of one worker.
     type Scratch: Send;
-    /// What `seed_extend` found for one batch; owns all it needs.
+
+    /// Working memory for a new worker.
+    ///
+    /// # Errors
+    /// When the engine cannot allocate it.
+    fn scratch(&self) -> Result<Self::Scratch, EngineError>;
+
+    /// Aligns a batch and hands out its records. `first_read` is the ordinal of its first read in
+    /// the whole input; engines break ties by hashing ordinals.
+    ///
+    /// # Errors
+    /// When the engine refuses the batch.
+    fn align(
+        &self,
+        scratch: &mut Self::Scratch,
+        reads: &EngineReads<'_>,
+        first_read: u64,
+        sink: &mut dyn RecordSink,
+    ) -> Result<(), EngineError>;
+
+    /// Longest read that it searches for, in bases. It makes unmapped records with the tag
+    /// YF:Z:LN of longer ones.
+    fn longest_read_bases(&self) -> usize;
+}
+
+/// An algorithm that learns the insert sizes of a cohort before it pairs; see the module
+/// documentation for its phases.
+pub trait CohortEngine: Sync {
+    /// Working memory of one worker.
+    type Scratch: Send;
+    /// What `seed_extend` found for one batch. It holds neither names nor bases nor qualities.
     type Candidates: Send;
     /// What `infer_cohort` learned.
     type Model: Send + Sync;
-
-    /// Whether pairs need what `infer_cohort` learns; batches are emitted as soon as they are
-    /// seeded where not.
-    const NEEDS_COHORTS: bool = true;
-
-    /// Whether a batch may have so many records that they are not to be held at once.
-    const MANY_RECORDS: bool = false;
-
-    /// Whether it takes reads above [`AlignmentEngine::longest_read_bases`], too, and makes
-    /// unmapped records of them. Others get them without bases, which `emit` puts back.
-    const TAKES_LONGER: bool = false;
 
     /// Working memory for a new worker.
     ///
@@ -170,22 +189,31 @@ pub trait AlignmentEngine: Sync {
 
     /// Pairs, rescues, chooses primaries and hands out the records of one batch.
     ///
-    /// `model` may be `None` only for a batch without pairs, or where none is needed.
-    ///
     /// # Errors
     /// When the engine refuses the batch.
     fn emit(
         &self,
         scratch: &mut Self::Scratch,
-        candidates: Self::Candidates,
-        model: Option<&Self::Model>,
-        ordinals: Ordinals,
+        seeded: SeededBatch<'_, Self>,
         sink: &mut dyn RecordSink,
     ) -> Result<(), EngineError>;
 
     /// Memory that `candidates` really hold, in bytes.
     fn held_bytes(&self, candidates: &Self::Candidates) -> u64;
 
-    /// Longest read that it searches for, in bases; longer ones come out unmapped.
+    /// Longest read that it searches for, in bases. Longer ones come without bases; whoever calls
+    /// puts these back into their unmapped records.
     fn longest_read_bases(&self) -> usize;
+}
+
+/// A batch on its way through [`CohortEngine::emit`].
+pub struct SeededBatch<'a, E: CohortEngine + ?Sized> {
+    /// The reads, as [`CohortEngine::seed_extend`] had them.
+    pub reads: &'a EngineReads<'a>,
+    /// What it found.
+    pub candidates: E::Candidates,
+    /// The model of the cohort; `None` only for a batch without pairs.
+    pub model: Option<&'a E::Model>,
+    /// Where the batch is in the whole input.
+    pub ordinals: Ordinals,
 }

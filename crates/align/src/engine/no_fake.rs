@@ -3,7 +3,7 @@
 
 use std::str::FromStr;
 
-use super::{AlignmentEngine, EngineError, EngineReads, Ordinals, RecordSink};
+use super::{CohortEngine, EngineError, EngineReads, RecordSink, SeededBatch};
 
 /// No options: the engine is not there.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +30,7 @@ impl FakeEngine {
     }
 }
 
-impl AlignmentEngine for FakeEngine {
+impl CohortEngine for FakeEngine {
     type Scratch = ();
     type Candidates = ();
     type Model = ();
@@ -50,9 +50,7 @@ impl AlignmentEngine for FakeEngine {
     fn emit(
         &self,
         (): &mut (),
-        (): (),
-        _: Option<&()>,
-        _: Ordinals,
+        _: SeededBatch<'_, Self>,
         _: &mut dyn RecordSink,
     ) -> Result<(), EngineError> {
         match *self {}

@@ -6,7 +6,7 @@
 
 use seqloom_runtime::placement::Plan;
 
-use super::{AlignmentEngine, EngineError, EngineReads, Ordinals, RecordSink};
+use super::{BatchEngine, CohortEngine, EngineError, EngineReads, RecordSink, SeededBatch};
 
 /// See the module documentation.
 #[derive(Debug)]
@@ -32,14 +32,10 @@ impl<E> Replicated<E> {
     }
 }
 
-impl<E: AlignmentEngine> AlignmentEngine for Replicated<E> {
+impl<E: CohortEngine> CohortEngine for Replicated<E> {
     type Scratch = E::Scratch;
     type Candidates = E::Candidates;
     type Model = E::Model;
-
-    const NEEDS_COHORTS: bool = E::NEEDS_COHORTS;
-    const MANY_RECORDS: bool = E::MANY_RECORDS;
-    const TAKES_LONGER: bool = E::TAKES_LONGER;
 
     fn scratch(&self) -> Result<E::Scratch, EngineError> {
         self.here().scratch()
@@ -60,16 +56,38 @@ impl<E: AlignmentEngine> AlignmentEngine for Replicated<E> {
     fn emit(
         &self,
         scratch: &mut E::Scratch,
-        candidates: E::Candidates,
-        model: Option<&E::Model>,
-        ordinals: Ordinals,
+        seeded: SeededBatch<'_, Self>,
         sink: &mut dyn RecordSink,
     ) -> Result<(), EngineError> {
-        self.here().emit(scratch, candidates, model, ordinals, sink)
+        let SeededBatch { reads, candidates, model, ordinals } = seeded;
+        let seeded = SeededBatch { reads, candidates, model, ordinals };
+        self.here().emit(scratch, seeded, sink)
     }
 
     fn held_bytes(&self, candidates: &E::Candidates) -> u64 {
         self.first.held_bytes(candidates)
+    }
+
+    fn longest_read_bases(&self) -> usize {
+        self.first.longest_read_bases()
+    }
+}
+
+impl<E: BatchEngine> BatchEngine for Replicated<E> {
+    type Scratch = E::Scratch;
+
+    fn scratch(&self) -> Result<E::Scratch, EngineError> {
+        self.here().scratch()
+    }
+
+    fn align(
+        &self,
+        scratch: &mut E::Scratch,
+        reads: &EngineReads<'_>,
+        first_read: u64,
+        sink: &mut dyn RecordSink,
+    ) -> Result<(), EngineError> {
+        self.here().align(scratch, reads, first_read, sink)
     }
 
     fn longest_read_bases(&self) -> usize {

@@ -309,7 +309,7 @@ fn for_each(
         workers,
         &failure,
         || (),
-        &|| Ok(()),
+        &|| true,
         |_| {
             while !failure.stopped() {
                 let index = next.fetch_add(1, Ordering::Relaxed);

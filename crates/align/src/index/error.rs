@@ -8,7 +8,7 @@ use seqloom_io::reference::fasta_place;
 use seqloom_io::sink::atomic::AtomicFileError;
 use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::memory::ByteSize;
-use seqloom_runtime::pool::WorkerPanic;
+use seqloom_runtime::pool::Stopped;
 
 use super::layout::MAX_STRIDE_LOG2;
 
@@ -84,16 +84,16 @@ pub enum BuildError {
     /// The suffix sorter failed.
     #[error("the suffix array could not be made: {0}")]
     SuffixArray(String),
-    /// A worker panicked.
+    /// The workers were stopped.
     #[error(transparent)]
-    Worker(#[from] WorkerPanic),
+    Stopped(#[from] Stopped),
 }
 
 impl RunError for BuildError {
     fn class(&self) -> Class {
         match self {
             Self::Output(file) => file.class(),
-            Self::Worker(panic) => panic.class(),
+            Self::Stopped(stop) => stop.class(),
             Self::Write { .. } => Class::Output,
             Self::Io { source, .. } => Class::of_input(source),
             Self::Gzip { .. } | Self::Fasta { .. } | Self::TooLarge { .. } => Class::Input,
@@ -115,7 +115,7 @@ impl RunError for BuildError {
             | Self::MemoryLimit { .. }
             | Self::OutOfMemory(_)
             | Self::SuffixArray(_)
-            | Self::Worker(_) => Place::default(),
+            | Self::Stopped(_) => Place::default(),
         }
     }
 }

@@ -17,7 +17,7 @@ const CHUNK_BYTES: usize = 1 << 20;
 
 /// A loaded index; see [`IndexParts`].
 #[derive(Debug)]
-pub(crate) struct Loaded {
+pub struct Loaded {
     bases: u64,
     first_rows: [u64; 5],
     sentinel_row: u64,
@@ -36,7 +36,7 @@ impl Loaded {
     ///
     /// # Errors
     /// A file cannot be read, or is not the one that was checked.
-    pub(crate) fn read(prefix: &Path, info: &IndexInfo) -> Result<Self, IndexError> {
+    pub fn read(prefix: &Path, info: &IndexInfo) -> Result<Self, IndexError> {
         let paths = IndexPaths::new(prefix);
         let annotation = read_text(&paths.ann(), read_ann)?;
         let holes = read_text(&paths.amb(), |input| read_amb(input, &annotation))?;
@@ -84,7 +84,7 @@ impl Loaded {
     }
 
     /// What searches read.
-    pub(crate) fn parts(&self) -> IndexParts<'_> {
+    pub fn parts(&self) -> IndexParts<'_> {
         IndexParts {
             bases: self.bases,
             first_rows: self.first_rows,
@@ -98,12 +98,12 @@ impl Loaded {
     }
 
     /// The sequences in order, one behind the other.
-    pub(crate) fn sequences(&self) -> &[Sequence] {
+    pub fn sequences(&self) -> &[Sequence] {
         &self.sequences
     }
 
     /// Places of the forward strand where the reference has no base, in order.
-    pub(crate) fn holes(&self) -> &[Range<u64>] {
+    pub fn holes(&self) -> &[Range<u64>] {
         &self.holes
     }
 }

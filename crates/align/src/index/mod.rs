@@ -67,9 +67,9 @@ pub use check::{Contig, IndexError, IndexInfo, check};
 pub use error::BuildError;
 pub use fast_table::FastTable;
 pub(crate) use fast_table::{FastTableError, SEED_BASES};
-pub(crate) use loaded::Loaded;
-pub(crate) use packed::CODE;
-pub(crate) use parts::{Block, IndexParts, Sequence};
+pub use loaded::Loaded;
+pub use packed::CODE;
+pub use parts::{Block, IndexParts, Sequence};
 pub use without_alt::WithoutAlt;
 
 /// The paths of an index: a prefix and the suffixes of its files.

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::memory::Large;
 
 /// Codes 0..3 of A C G T in either case; 4 for every other byte.
-pub(crate) const CODE: [u8; 256] = {
+pub const CODE: [u8; 256] = {
     let mut table = [4_u8; 256];
     let letters = b"ACGTacgt";
     let mut i = 0;

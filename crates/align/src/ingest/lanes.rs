@@ -14,10 +14,10 @@ use seqloom_runtime::schedule::Idle;
 
 use super::scheduler::{Capacity, HeldLimits, Load, Scheduler, Seeded, Task};
 use crate::cohort::ClosedCohort;
-use crate::engine::AlignmentEngine;
+use crate::engine::CohortEngine;
 
 /// See the module documentation.
-pub(super) struct Lanes<'a, E: AlignmentEngine> {
+pub(super) struct Lanes<'a, E: CohortEngine> {
     /// Those from a lane on that has failed are gone.
     lanes: Vec<Scheduler<'a, E>>,
     /// Those that tasks come from, in order.
@@ -29,7 +29,7 @@ pub(super) struct Lanes<'a, E: AlignmentEngine> {
     peak_held_bytes: u64,
 }
 
-impl<'a, E: AlignmentEngine> Lanes<'a, E> {
+impl<'a, E: CohortEngine> Lanes<'a, E> {
     pub(super) fn new(
         lanes: Vec<Scheduler<'a, E>>,
         capacity: Capacity,
@@ -39,7 +39,7 @@ impl<'a, E: AlignmentEngine> Lanes<'a, E> {
     }
 
     /// The next task, if there is one now, and which lane it is of.
-    pub(super) fn next_task(&mut self) -> Result<(usize, Task<E>), Idle> {
+    pub(super) fn next_task(&mut self) -> Result<(usize, Task<'a, E>), Idle> {
         self.open_next();
         let found = self.next_emit().or_else(|| self.first_of(|lane| lane.next_infer()));
         let found = found.or_else(|| self.next_fetch(Load::has_few_ready));
@@ -65,20 +65,20 @@ impl<'a, E: AlignmentEngine> Lanes<'a, E> {
     /// The task that the first lane has which has one.
     fn first_of(
         &mut self,
-        mut next: impl FnMut(&mut Scheduler<'a, E>) -> Option<Task<E>>,
-    ) -> Option<(usize, Task<E>)> {
+        mut next: impl FnMut(&mut Scheduler<'a, E>) -> Option<Task<'a, E>>,
+    ) -> Option<(usize, Task<'a, E>)> {
         let lanes = &mut self.lanes;
         self.open.iter().find_map(|&at| Some((at, next(lanes.get_mut(at)?)?)))
     }
 
-    fn next_emit(&mut self) -> Option<(usize, Task<E>)> {
+    fn next_emit(&mut self) -> Option<(usize, Task<'a, E>)> {
         let emitting = self.load().emitting;
         self.first_of(|lane| lane.next_emit(emitting))
     }
 
     /// A fetch for the first lane where its own `load` says so, for another where that of all does:
     /// what lies ready behind the first must not keep it from its own input.
-    fn next_fetch(&mut self, if_so: fn(&Load, Capacity) -> bool) -> Option<(usize, Task<E>)> {
+    fn next_fetch(&mut self, if_so: fn(&Load, Capacity) -> bool) -> Option<(usize, Task<'a, E>)> {
         let (all, capacity) = (self.load(), self.capacity);
         let mut is_first = true;
         self.first_of(|lane| {
@@ -87,7 +87,7 @@ impl<'a, E: AlignmentEngine> Lanes<'a, E> {
         })
     }
 
-    fn next_seed(&mut self) -> Option<(usize, Task<E>)> {
+    fn next_seed(&mut self) -> Option<(usize, Task<'a, E>)> {
         let (first, others) = self.open.split_first()?;
         let lanes = &mut self.lanes;
         if let Some(task) = lanes.get_mut(*first)?.next_seed_of_first() {

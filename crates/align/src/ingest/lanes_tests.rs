@@ -7,7 +7,7 @@ use super::super::scheduler::{
 };
 use super::*;
 use crate::cohort::{BATCH_READS, Batch, CohortCutter, Pairing};
-use crate::engine::{EngineError, EngineReads, Ordinals, RecordSink};
+use crate::engine::{EngineError, EngineReads, RecordSink, SeededBatch};
 use crate::input_error::CohortError;
 use crate::test_input::{TestInput, TestRead};
 use proptest::prelude::*;
@@ -27,7 +27,7 @@ fn scheduler_of<'a>(
     (capacity, limits): (Capacity, HeldLimits),
 ) -> Scheduler<'a, NoEngine> {
     let cutter = CohortCutter::new(&input.source, pairing, cohort_bases);
-    Scheduler::new(cutter, pairing, capacity, limits)
+    Scheduler::new(cutter, pairing, Some(&NoEngine), capacity, limits)
 }
 
 /// One lane, of which `blocks` are there.
@@ -45,7 +45,7 @@ fn one_lane<'a>(
 /// An engine of which only the types are used.
 struct NoEngine;
 
-impl AlignmentEngine for NoEngine {
+impl CohortEngine for NoEngine {
     type Scratch = ();
     type Candidates = ();
     type Model = u64;
@@ -65,9 +65,7 @@ impl AlignmentEngine for NoEngine {
     fn emit(
         &self,
         (): &mut (),
-        (): (),
-        _: Option<&u64>,
-        _: Ordinals,
+        _: SeededBatch<'_, Self>,
         _: &mut dyn RecordSink,
     ) -> Result<(), EngineError> {
         Ok(())
@@ -83,11 +81,11 @@ impl AlignmentEngine for NoEngine {
 }
 
 /// What a worker is at, and for which lane; a fetch has its block already, which comes late.
-enum Work {
+enum Work<'a> {
     Fetch(Option<InputBlock>),
     /// A fetch that finds everything claimed by others.
     Busy,
-    Other(Task<NoEngine>),
+    Other(Task<'a, NoEngine>),
 }
 
 /// Memory of one read's candidates.
@@ -96,7 +94,7 @@ const READ_BYTES: u64 = 100;
 struct Simulation<'a> {
     inputs: &'a [TestInput],
     lanes: Lanes<'a, NoEngine>,
-    workers: Vec<Option<(usize, Work)>>,
+    workers: Vec<Option<(usize, Work<'a>)>>,
     random: Random,
     /// How each lane is.
     seen: Vec<Seen>,
@@ -123,7 +121,7 @@ struct Seen {
 /// How often a fetch finds nothing.
 const BUSY_SHARE: f64 = 0.2;
 
-impl Simulation<'_> {
+impl<'a> Simulation<'a> {
     /// Lets the workers run until all have left. One of them, a different one now and then,
     /// finishes nothing before all others wait for it.
     fn run(&mut self) {
@@ -171,21 +169,21 @@ impl Simulation<'_> {
         assert!(self.lanes.open.len() <= self.lanes.limits.lanes.get());
     }
 
-    fn start(&mut self, lane: usize, task: Task<NoEngine>) -> Work {
+    fn start(&mut self, lane: usize, task: Task<'a, NoEngine>) -> Work<'a> {
         match task {
             Task::Fetch if self.random.chance(BUSY_SHARE) => Work::Busy,
             Task::Fetch => Work::Fetch(self.inputs[lane].fetch()),
-            Task::Emit(task) => {
+            Task::Emit(&NoEngine, task) => {
                 self.start_emit(lane, &task.seeded.batch);
                 let batch = &task.seeded.batch;
                 // Ordinals as bwa has them: `(n_processed + singles) / 2` pairs are in front.
                 assert_eq!(*task.model, batch.cohort);
                 assert!(task.ordinals.first_pair >= batch.pairs_before);
-                Work::Other(Task::Emit(task))
+                Work::Other(Task::Emit(&NoEngine, task))
             }
-            Task::SeedAndEmit(batch) => {
+            Task::Align(batch) => {
                 self.start_emit(lane, &batch);
-                Work::Other(Task::SeedAndEmit(batch))
+                Work::Other(Task::Align(batch))
             }
             other => Work::Other(other),
         }
@@ -201,7 +199,7 @@ impl Simulation<'_> {
         assert!(batch.sequence < oldest + window, "an ordered sink would hold too much");
     }
 
-    fn finish(&mut self, lane: usize, work: Work) {
+    fn finish(&mut self, lane: usize, work: Work<'a>) {
         match work {
             Work::Fetch(_) if self.fails == Some(lane) && self.random.chance(0.3) => {
                 self.has_failed = true;
@@ -209,12 +207,12 @@ impl Simulation<'_> {
             }
             Work::Fetch(block) => self.finish_fetch(lane, fetch_of(block)),
             Work::Busy => self.finish_fetch(lane, Fetch::Busy),
-            Work::Other(Task::Seed(batch)) => {
+            Work::Other(Task::Seed(&NoEngine, batch)) => {
                 let held_bytes = READ_BYTES * batch.reads as u64;
                 let seeded = Seeded { batch, candidates: (), held_bytes };
                 assert_eq!(self.lanes.seeded(lane, seeded), None);
             }
-            Work::Other(Task::Infer(cohort, seeded)) => {
+            Work::Other(Task::Infer(&NoEngine, cohort, seeded)) => {
                 let seen = &mut self.seen[lane];
                 assert_eq!(cohort.cohort, seen.next_cohort, "inferred in order");
                 seen.next_cohort += 1;
@@ -222,10 +220,10 @@ impl Simulation<'_> {
                 assert!(indices.eq(0..cohort.batches), "whole and in order");
                 self.lanes.inferred(lane, cohort, &Arc::new(cohort.cohort), seeded);
             }
-            Work::Other(Task::Emit(task)) => {
+            Work::Other(Task::Emit(&NoEngine, task)) => {
                 self.finish_emit(lane, task.seeded.batch.sequence, task.seeded.held_bytes);
             }
-            Work::Other(Task::SeedAndEmit(batch)) => self.finish_emit(lane, batch.sequence, 0),
+            Work::Other(Task::Align(batch)) => self.finish_emit(lane, batch.sequence, 0),
             Work::Other(Task::Fetch) => unreachable!("kept as Work::Fetch"),
             Work::Other(Task::Fail(_, error)) => panic!("{error}"),
         }
@@ -395,7 +393,7 @@ fn a_cohort_over_the_limit_is_told_by_its_own_size() {
         let batch = loop {
             match lanes.next_task() {
                 Ok((0, Task::Fetch)) => assert!(!lanes.fetched(0, Fetch::End)),
-                Ok((0, Task::Seed(batch))) => break batch,
+                Ok((0, Task::Seed(&NoEngine, batch))) => break batch,
                 _ => panic!("nothing else can be done"),
             }
         };
@@ -475,13 +473,17 @@ fn others_have_what_the_first_lane_leaves() {
     }
     let mut lanes = Lanes::new(lanes, capacity, limits);
     let seed = |lanes: &mut Lanes<'_, NoEngine>, from: usize| {
-        let Ok((lane, Task::Seed(batch))) = lanes.next_task() else { panic!("nothing to seed") };
+        let Ok((lane, Task::Seed(&NoEngine, batch))) = lanes.next_task() else {
+            panic!("nothing to seed")
+        };
         assert_eq!(lane, from);
         lanes.seeded(lane, Seeded { batch, candidates: (), held_bytes: bytes });
     };
     // All of the first lane's first cohort, whose model is due before anything else.
     (0..4).for_each(|_| seed(&mut lanes, 0));
-    let Ok((0, Task::Infer(cohort, seeded))) = lanes.next_task() else { panic!("no model due") };
+    let Ok((0, Task::Infer(&NoEngine, cohort, seeded))) = lanes.next_task() else {
+        panic!("no model due")
+    };
     (0..4).for_each(|_| seed(&mut lanes, 0));
     // The first has nothing left; the second has until its memory is used up; the third is closed.
     (0..2).for_each(|_| seed(&mut lanes, 1));
@@ -493,7 +495,7 @@ fn others_have_what_the_first_lane_leaves() {
     let mut ends = 0;
     while let Ok((0, task)) = lanes.next_task() {
         match task {
-            Task::Emit(task) => {
+            Task::Emit(&NoEngine, task) => {
                 let batch = &task.seeded.batch;
                 ends += u32::from(lanes.emitted(0, batch.sequence, task.seeded.held_bytes));
             }
@@ -524,7 +526,9 @@ fn pairs_for(batches: usize) -> Vec<TestRead> {
 
 /// Takes a task, which must be one of seeding, and finishes it.
 fn seed_one(lanes: &mut Lanes<'_, NoEngine>) -> u64 {
-    let Ok((0, Task::Seed(batch))) = lanes.next_task() else { panic!("nothing to seed") };
+    let Ok((0, Task::Seed(&NoEngine, batch))) = lanes.next_task() else {
+        panic!("nothing to seed")
+    };
     let sequence = batch.sequence;
     lanes.seeded(0, Seeded { batch, candidates: (), held_bytes: 1 });
     sequence
@@ -532,12 +536,14 @@ fn seed_one(lanes: &mut Lanes<'_, NoEngine>) -> u64 {
 
 /// Takes a task, which must be one of emission; the sequence of its batch.
 fn start_emit(lanes: &mut Lanes<'_, NoEngine>) -> u64 {
-    let Ok((0, Task::Emit(task))) = lanes.next_task() else { panic!("nothing to emit") };
+    let Ok((0, Task::Emit(&NoEngine, task))) = lanes.next_task() else { panic!("nothing to emit") };
     task.seeded.batch.sequence
 }
 
 fn infer_one(lanes: &mut Lanes<'_, NoEngine>) {
-    let Ok((0, Task::Infer(cohort, seeded))) = lanes.next_task() else { panic!("no model due") };
+    let Ok((0, Task::Infer(&NoEngine, cohort, seeded))) = lanes.next_task() else {
+        panic!("no model due")
+    };
     lanes.inferred(0, cohort, &Arc::new(0), seeded);
 }
 
@@ -584,11 +590,11 @@ const EMIT_SECONDS: f64 = 0.9e-3;
 const TICK: f64 = 1e-9;
 
 /// What a worker of the virtual machine is at.
-enum Busy {
+enum Busy<'a> {
     /// Until it is so late, then the rest of seeding.
     Asleep(f64, Batch),
     /// Needs so much of a core still.
-    Computing(f64, Task<NoEngine>),
+    Computing(f64, Task<'a, NoEngine>),
 }
 
 /// Threads that sleep in the engine and share cores for all else, in virtual time. The seconds
@@ -602,25 +608,25 @@ fn virtual_time(
     let cohort_bases = cohort_batches * BATCH_READS as u64;
     let limits = both(cohort_batches * BATCH_READS as u64 * READ_BYTES * 2);
     let mut lanes = one_lane(input, (Pairing::TwoFiles, cohort_bases), (capacity, limits), None);
-    let mut workers: Vec<Option<Busy>> = (0..capacity.workers).map(|_| None).collect();
+    let mut workers: Vec<Option<Busy<'_>>> = (0..capacity.workers).map(|_| None).collect();
     let (mut now, mut models) = (0.0, Vec::new());
     loop {
         for worker in workers.iter_mut().filter(|worker| worker.is_none()) {
             *worker = match lanes.next_task().map(|(_, task)| task) {
-                Ok(Task::Seed(batch)) => Some(Busy::Asleep(now + sleep, batch)),
+                Ok(Task::Seed(&NoEngine, batch)) => Some(Busy::Asleep(now + sleep, batch)),
                 Ok(Task::Fetch) => {
                     let batches = BLOCK_READS as f64 / BATCH_READS as f64;
                     Some(Busy::Computing(FETCH_SECONDS * batches, Task::Fetch))
                 }
-                Ok(task @ Task::Emit(_)) => Some(Busy::Computing(EMIT_SECONDS, task)),
+                Ok(task @ Task::Emit(..)) => Some(Busy::Computing(EMIT_SECONDS, task)),
                 Ok(task) => Some(Busy::Computing(0.0, task)),
                 Err(_) => break,
             };
         }
-        let computing = |worker: &Option<Busy>| matches!(worker, Some(Busy::Computing(..)));
+        let computing = |worker: &Option<Busy<'_>>| matches!(worker, Some(Busy::Computing(..)));
         let runnable = workers.iter().filter(|worker| computing(worker)).count();
         let share = (capacity.cores as f64 / runnable.max(1) as f64).min(1.0);
-        let until = |busy: &Busy| match busy {
+        let until = |busy: &Busy<'_>| match busy {
             Busy::Asleep(end, _) => end - now,
             Busy::Computing(rest, _) => rest / share,
         };
@@ -629,7 +635,7 @@ fn virtual_time(
         for worker in &mut workers {
             *worker = match worker.take() {
                 Some(Busy::Asleep(end, batch)) if end <= now + TICK => {
-                    Some(Busy::Computing(SEED_SECONDS, Task::Seed(batch)))
+                    Some(Busy::Computing(SEED_SECONDS, Task::Seed(&NoEngine, batch)))
                 }
                 Some(Busy::Computing(rest, task)) if rest / share <= step + TICK => {
                     if matches!(task, Task::Infer(..)) {
@@ -653,22 +659,22 @@ fn virtual_time(
 fn finish_virtually(
     lanes: &mut Lanes<'_, NoEngine>,
     input: Option<&TestInput>,
-    task: Task<NoEngine>,
+    task: Task<'_, NoEngine>,
 ) {
     match task {
         Task::Fetch => {
             let fetched = fetch_of(input.and_then(TestInput::fetch));
             lanes.fetched(0, fetched);
         }
-        Task::Seed(batch) => {
+        Task::Seed(&NoEngine, batch) => {
             let held_bytes = READ_BYTES * batch.reads as u64;
             lanes.seeded(0, Seeded { batch, candidates: (), held_bytes });
         }
-        Task::Infer(cohort, seeded) => lanes.inferred(0, cohort, &Arc::new(0), seeded),
-        Task::Emit(task) => {
+        Task::Infer(&NoEngine, cohort, seeded) => lanes.inferred(0, cohort, &Arc::new(0), seeded),
+        Task::Emit(&NoEngine, task) => {
             lanes.emitted(0, task.seeded.batch.sequence, task.seeded.held_bytes);
         }
-        Task::SeedAndEmit(_) => unreachable!("reads are paired"),
+        Task::Align(_) => unreachable!("reads are paired"),
         Task::Fail(_, error) => panic!("{error}"),
     }
 }

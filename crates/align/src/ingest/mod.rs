@@ -1,6 +1,7 @@
 //! The ingest phase: from input files to packed templates, every worker doing whichever is next, of
 //! whichever lane.
 
+mod aligner;
 mod lanes;
 mod scheduler;
 mod work;
@@ -11,16 +12,18 @@ use std::sync::atomic::AtomicU64;
 use seqloom_format::templates::PackedTemplates;
 use seqloom_io::source::{InputBlock, ReadSource, SourceError};
 use seqloom_runtime::error::{Class, Place, RunError};
+use seqloom_runtime::flow;
 use seqloom_runtime::placement::Plan;
-use seqloom_runtime::pool::{self, WorkerPanic};
+use seqloom_runtime::pool::Stopped;
 use seqloom_runtime::trace::Stage;
 
 use crate::cohort::{Batch, CohortRange, CutTotals, Pairing};
 use crate::emit::{EmitError, RecordTags};
-use crate::engine::{AlignmentEngine, EngineError};
+use crate::engine::EngineError;
 use crate::input_error::CohortError;
 use crate::mates::BamTotals;
 use crate::outside::OutsideReads;
+pub use aligner::{Aligner, Batches};
 pub use scheduler::HeldLimits;
 use work::Ingest;
 
@@ -63,13 +66,7 @@ pub trait BatchSink: Sync {
         self.accept(scratch, sequence, templates)
     }
 
-    /// Whether [`BatchSink::look`] is to see the reads of the batch, which are held until then.
-    fn wants_reads(&self) -> bool {
-        false
-    }
-
-    /// Looks at templates that it is about to get, and at the batch they are of: its reads are
-    /// there if they are wanted.
+    /// Looks at templates that it is about to get, and at the batch they are of.
     ///
     /// # Errors
     /// When a record is malformed.
@@ -144,9 +141,9 @@ pub enum IngestError<S: std::error::Error> {
     /// The sink failed.
     #[error(transparent)]
     Sink(S),
-    /// A bug.
+    /// The workers were stopped.
     #[error(transparent)]
-    Panic(#[from] WorkerPanic),
+    Stopped(#[from] Stopped),
     /// A worker could not be put where it belongs.
     #[error("a worker could not be placed: {0}")]
     Placement(#[source] std::io::Error),
@@ -164,12 +161,6 @@ pub enum IngestError<S: std::error::Error> {
         /// What may be held.
         limit_bytes: u64,
     },
-    /// The source ended although reads are missing.
-    #[error("the input ended before its last block was delivered")]
-    Incomplete,
-    /// The run was stopped from outside.
-    #[error("interrupted")]
-    Interrupted,
 }
 
 impl<S: RunError> RunError for IngestError<S> {
@@ -179,11 +170,9 @@ impl<S: RunError> RunError for IngestError<S> {
             Self::Engine(engine) => engine.class(),
             Self::Emit(emit) => emit.class(),
             Self::Sink(sink) => sink.class(),
-            Self::Panic(panic) => panic.class(),
+            Self::Stopped(stop) => stop.class(),
             Self::Placement(_) => Class::System,
             Self::CohortTooLarge { .. } => Class::Usage,
-            Self::Incomplete => Class::Bug,
-            Self::Interrupted => Class::Interrupted,
         }
     }
 
@@ -193,11 +182,7 @@ impl<S: RunError> RunError for IngestError<S> {
             Self::Engine(engine) => engine.place(),
             Self::Emit(emit) => emit.place(),
             Self::Sink(sink) => sink.place(),
-            Self::Panic(_)
-            | Self::Placement(_)
-            | Self::CohortTooLarge { .. }
-            | Self::Incomplete
-            | Self::Interrupted => Place::default(),
+            Self::Stopped(_) | Self::Placement(_) | Self::CohortTooLarge { .. } => Place::default(),
         }
     }
 }
@@ -274,7 +259,7 @@ pub struct Ingested {
     pub lane_templates: Vec<u64>,
 }
 
-/// Runs all lanes through `engine` into their sinks, as many side by side as
+/// Runs all lanes through `aligner` into their sinks, as many side by side as
 /// [`HeldLimits::lanes`] says.
 ///
 /// `watch` is called now and then while the workers run; when it returns `false` the run is
@@ -283,21 +268,17 @@ pub struct Ingested {
 /// # Errors
 /// The first failure of any worker that is of no lane. Where lanes fail, the failure of the first
 /// of them, for which those in front of it are gone through to their ends.
-pub fn run<E: AlignmentEngine, S: BatchSink>(
+pub fn run<A: Aligner, S: BatchSink>(
     lanes: Vec<LaneInput<'_, S>>,
-    engine: &E,
+    aligner: &A,
     options: &IngestOptions,
     trace: &IngestTrace,
     watch: &dyn Fn() -> bool,
 ) -> Result<Ingested, IngestError<S::Error>> {
-    let ingest = Ingest::new(lanes, engine, options, trace);
-    let watch = || if watch() { Ok(()) } else { Err(IngestError::Interrupted) };
-    pool::run(
-        options.threads,
-        &ingest.failure,
-        || ingest.wake(),
-        &watch,
-        |index| ingest.work(index),
-    )?;
+    if lanes.is_empty() {
+        return Ok(Ingested::default());
+    }
+    let ingest = Ingest::new(lanes, aligner, options, trace);
+    flow::run(&ingest, options.threads, watch)?;
     ingest.finish()
 }

@@ -16,7 +16,7 @@ use seqloom_io::source::{Fetch, InputBlock};
 use seqloom_runtime::schedule::Fetches;
 
 use crate::cohort::{Batch, ClosedCohort, CohortCutter, Cut, CutTotals, Pairing};
-use crate::engine::{AlignmentEngine, Ordinals};
+use crate::engine::{CohortEngine, Ordinals};
 use crate::input_error::CohortError;
 use crate::mates::BamTotals;
 
@@ -55,45 +55,45 @@ impl HeldLimits {
 }
 
 /// A batch whose candidates wait for their cohort's model, or for their turn to be emitted.
-pub(super) struct Seeded<E: AlignmentEngine> {
+pub(super) struct Seeded<E: CohortEngine> {
     pub(super) batch: Batch,
     pub(super) candidates: E::Candidates,
     pub(super) held_bytes: u64,
 }
 
 /// Work for one worker.
-pub(super) enum Task<E: AlignmentEngine> {
+pub(super) enum Task<'a, E: CohortEngine> {
     /// Fetch a block from the source.
     Fetch,
+    /// Align a batch that needs no model.
+    Align(Batch),
     /// Seed a batch; its cohort's model comes later.
-    Seed(Batch),
-    /// Seed and emit a batch that needs no model.
-    SeedAndEmit(Batch),
+    Seed(&'a E, Batch),
     /// Learn the model of a cohort.
-    Infer(ClosedCohort, Vec<Seeded<E>>),
+    Infer(&'a E, ClosedCohort, Vec<Seeded<E>>),
     /// Emit a batch.
-    Emit(EmitTask<E>),
+    Emit(&'a E, EmitTask<E>),
     /// Fail for what is wrong with the input behind all batches so far, at this place in the
     /// output order.
     Fail(u64, CohortError),
 }
 
 /// A batch ready to be emitted.
-pub(super) struct EmitTask<E: AlignmentEngine> {
+pub(super) struct EmitTask<E: CohortEngine> {
     pub(super) seeded: Seeded<E>,
     pub(super) model: Arc<E::Model>,
     pub(super) ordinals: Ordinals,
 }
 
 /// A cohort whose batches are being seeded.
-struct Gathering<E: AlignmentEngine> {
+struct Gathering<E: CohortEngine> {
     seeded: Vec<Option<Seeded<E>>>,
     arrived: u64,
     held_bytes: u64,
     closed: Option<ClosedCohort>,
 }
 
-impl<E: AlignmentEngine> Default for Gathering<E> {
+impl<E: CohortEngine> Default for Gathering<E> {
     fn default() -> Self {
         Self { seeded: Vec::new(), arrived: 0, held_bytes: 0, closed: None }
     }
@@ -139,10 +139,10 @@ impl Load {
 }
 
 /// See the module documentation.
-pub(super) struct Scheduler<'a, E: AlignmentEngine> {
+pub(super) struct Scheduler<'a, E: CohortEngine> {
     cutter: CohortCutter<'a>,
-    /// Batches are emitted as soon as they are seeded.
-    alone: bool,
+    /// The engine, where batches wait for what it learns of their cohort.
+    by_cohorts: Option<&'a E>,
     capacity: Capacity,
     limits: HeldLimits,
     ready: VecDeque<Batch>,
@@ -163,16 +163,19 @@ pub(super) struct Scheduler<'a, E: AlignmentEngine> {
     has_ended: bool,
 }
 
-impl<'a, E: AlignmentEngine> Scheduler<'a, E> {
+impl<'a, E: CohortEngine> Scheduler<'a, E> {
+    /// For an engine that works `by_cohorts`, or one that does not. Single reads have no insert
+    /// sizes, so their batches wait for nothing.
     pub(super) fn new(
         cutter: CohortCutter<'a>,
         pairing: Pairing,
+        by_cohorts: Option<&'a E>,
         capacity: Capacity,
         limits: HeldLimits,
     ) -> Self {
         Self {
             cutter,
-            alone: pairing == Pairing::Single || !E::NEEDS_COHORTS,
+            by_cohorts: by_cohorts.filter(|_| pairing != Pairing::Single),
             capacity,
             limits,
             ready: VecDeque::new(),
@@ -225,14 +228,14 @@ impl<'a, E: AlignmentEngine> Scheduler<'a, E> {
     }
 
     /// A batch to emit, where `emitting` are being emitted by all.
-    pub(super) fn next_emit(&mut self, emitting: usize) -> Option<Task<E>> {
+    pub(super) fn next_emit(&mut self, emitting: usize) -> Option<Task<'a, E>> {
         let sequence = self.emit.front()?.seeded.batch.sequence;
         let enough_emit = emitting >= self.capacity.emitters() && !self.emission_lags();
         if enough_emit || !self.within_window(sequence) {
             return None;
         }
         self.emitting.insert(sequence);
-        self.emit.pop_front().map(Task::Emit)
+        Some(Task::Emit(self.by_cohorts?, self.emit.pop_front()?))
     }
 
     /// More waits to be emitted than the newest cohort and a batch per worker: seeding is faster.
@@ -241,14 +244,15 @@ impl<'a, E: AlignmentEngine> Scheduler<'a, E> {
     }
 
     /// Cohorts are inferred one by one and in order, so that batches are emitted in order.
-    pub(super) fn next_infer(&mut self) -> Option<Task<E>> {
+    pub(super) fn next_infer(&mut self) -> Option<Task<'a, E>> {
         if self.inferring > 0 {
             return None;
         }
         let closed = self.whole_cohort()?;
         let gathered = self.cohorts.remove(&closed.cohort)?;
         self.inferring += 1;
-        Some(Task::Infer(closed, gathered.seeded.into_iter().flatten().collect()))
+        let seeded = gathered.seeded.into_iter().flatten().collect();
+        Some(Task::Infer(self.by_cohorts?, closed, seeded))
     }
 
     /// The oldest cohort, if all of it is seeded.
@@ -258,7 +262,7 @@ impl<'a, E: AlignmentEngine> Scheduler<'a, E> {
     }
 
     /// The next batch to seed where no lane is in front.
-    pub(super) fn next_seed_of_first(&mut self) -> Option<Task<E>> {
+    pub(super) fn next_seed_of_first(&mut self) -> Option<Task<'a, E>> {
         let batch = self.ready.front()?;
         // The oldest cohort must be seeded whole before anything of it can be emitted; all else
         // only in the memory that is left, which grows when what is ahead has been emitted.
@@ -269,25 +273,25 @@ impl<'a, E: AlignmentEngine> Scheduler<'a, E> {
     }
 
     /// The next batch to seed of a lane beside the first, where all these may hold so much more.
-    pub(super) fn next_seed_beside(&mut self, rest_bytes: Option<u64>) -> Option<Task<E>> {
+    pub(super) fn next_seed_beside(&mut self, rest_bytes: Option<u64>) -> Option<Task<'a, E>> {
         self.seed_next(rest_bytes.is_some_and(|rest| self.largest_batch_bytes <= rest))
     }
 
-    fn seed_next(&mut self, may_hold_more: bool) -> Option<Task<E>> {
+    fn seed_next(&mut self, may_hold_more: bool) -> Option<Task<'a, E>> {
         let batch = self.ready.front()?;
-        if self.alone {
+        let Some(engine) = self.by_cohorts else {
             if !self.within_window(batch.sequence) {
                 return None;
             }
             self.emitting.insert(batch.sequence);
-            return self.ready.pop_front().map(Task::SeedAndEmit);
-        }
+            return self.ready.pop_front().map(Task::Align);
+        };
         if !may_hold_more {
             return None;
         }
         self.seeding += 1;
         self.cohorts.entry(batch.cohort).or_default();
-        self.ready.pop_front().map(Task::Seed)
+        self.ready.pop_front().map(|batch| Task::Seed(engine, batch))
     }
 
     /// What is held, and will be once all that is being seeded is.
@@ -296,7 +300,7 @@ impl<'a, E: AlignmentEngine> Scheduler<'a, E> {
     }
 
     /// A fetch, if one may find something and there is no more than `load`.
-    pub(super) fn next_fetch(&mut self, load: &Load) -> Option<Task<E>> {
+    pub(super) fn next_fetch(&mut self, load: &Load) -> Option<Task<'a, E>> {
         let wanted = READY_PER_WORKER * self.capacity.supplied() + BATCHES_PER_BLOCK;
         // Whatever an early block waits for is being fetched, so that a fetch is sure to end.
         let early_at_most = EARLY_BLOCKS_PER_WORKER * self.capacity.supplied();
@@ -309,7 +313,7 @@ impl<'a, E: AlignmentEngine> Scheduler<'a, E> {
     }
 
     /// The defect of the input, when all batches in front of it have been handed out.
-    pub(super) fn next_failure(&mut self) -> Option<Task<E>> {
+    pub(super) fn next_failure(&mut self) -> Option<Task<'a, E>> {
         if !self.ready.is_empty() || self.fetches.in_work() > 0 {
             return None;
         }
@@ -327,7 +331,7 @@ impl<'a, E: AlignmentEngine> Scheduler<'a, E> {
     /// A block is there.
     pub(super) fn provided(&mut self, block: InputBlock) {
         let (ready, cohorts) = (&mut self.ready, &mut self.cohorts);
-        let alone = self.alone;
+        let alone = self.by_cohorts.is_none();
         let pushed = self.cutter.push(block, |cut| match cut {
             Cut::Batch(batch) => ready.push_back(*batch),
             Cut::Closed(_) if alone => {}

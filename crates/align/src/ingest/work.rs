@@ -6,30 +6,32 @@ use std::sync::{Arc, Mutex, PoisonError};
 use seqloom_format::templates::PackedTemplates;
 use seqloom_io::source::{FetchScratch, ReadSource};
 use seqloom_runtime::failure::{Failure, lock};
-use seqloom_runtime::monitor::Monitor;
-use seqloom_runtime::schedule;
+use seqloom_runtime::flow::{Flow, Shared};
+use seqloom_runtime::pool::Stopped;
+use seqloom_runtime::schedule::Idle;
+use seqloom_runtime::trace::Stage;
 
 use super::lanes::Lanes;
 use super::scheduler::{Capacity, EmitTask, Scheduler, Seeded, Task};
 use super::{
-    BatchSink, IngestError, IngestOptions, IngestTotals, IngestTrace, Ingested, LaneInput,
+    Aligner, BatchSink, IngestError, IngestOptions, IngestTotals, IngestTrace, Ingested, LaneInput,
 };
-use crate::cohort::{Batch, BatchReads, ClosedCohort, CohortCutter, LongRead};
+use crate::cohort::{Batch, ClosedCohort, CohortCutter, recycle};
 use crate::emit::{Emission, RecordTags};
-use crate::engine::{AlignmentEngine, Ordinals};
+use crate::engine::{CohortEngine, EngineError, EngineReads, RecordSink, SeededBatch};
 use crate::input_error::CohortError;
-use crate::input_tags::InputTags;
 use crate::outside::OutsideReads;
 
 /// What all workers share.
-pub(super) struct Ingest<'a, E: AlignmentEngine, S: BatchSink> {
+pub(super) struct Ingest<'a, A: Aligner, S: BatchSink> {
     lanes: Vec<Lane<'a, S>>,
-    engine: &'a E,
+    aligner: &'a A,
+    /// Longest read that the engine is given with its bases.
+    longest_given_bases: usize,
     options: &'a IngestOptions,
     trace: &'a IngestTrace,
-    schedulers: Monitor<Lanes<'a, E>>,
-    /// Of no lane: it stops all.
-    pub(super) failure: Failure<IngestError<S::Error>>,
+    /// Its failure is of no lane: it stops all.
+    shared: Shared<Lanes<'a, A::ByCohorts>, IngestError<S::Error>>,
 }
 
 /// A lane but for its state.
@@ -42,8 +44,8 @@ struct Lane<'a, S: BatchSink> {
 }
 
 /// One worker's memory.
-struct Worker<E: AlignmentEngine, S: BatchSink> {
-    engine: E::Scratch,
+pub(super) struct Worker<A: Aligner, S: BatchSink> {
+    engine: A::Scratch,
     fetch: FetchScratch,
     sink: S::Scratch,
     packed: PackedTemplates,
@@ -51,27 +53,87 @@ struct Worker<E: AlignmentEngine, S: BatchSink> {
 
 type Outcome<S> = Result<(), IngestError<<S as BatchSink>::Error>>;
 
-impl<'a, E: AlignmentEngine, S: BatchSink> Ingest<'a, E, S> {
+impl<'a, A: Aligner, S: BatchSink> Flow for Ingest<'a, A, S> {
+    type Scheduler = Lanes<'a, A::ByCohorts>;
+    /// With the lane that it is of.
+    type Task = (usize, Task<'a, A::ByCohorts>);
+    type Worker = Worker<A, S>;
+    type Error = IngestError<S::Error>;
+
+    fn shared(&self) -> &Shared<Self::Scheduler, Self::Error> {
+        &self.shared
+    }
+
+    fn worker(&self, index: usize) -> Result<Worker<A, S>, Self::Error> {
+        // First of all, so that the worker's own memory is taken where it runs.
+        self.options.placement.take_slot(index).map_err(IngestError::Placement)?;
+        Ok(Worker {
+            engine: self.aligner.scratch()?,
+            fetch: FetchScratch::default(),
+            sink: self.lanes[0].sink.scratch().map_err(IngestError::Sink)?,
+            packed: PackedTemplates::default(),
+        })
+    }
+
+    fn next(lanes: &mut Self::Scheduler) -> Result<Self::Task, Idle> {
+        lanes.next_task()
+    }
+
+    fn perform(&self, worker: &mut Worker<A, S>, (lane, task): Self::Task) -> Outcome<S> {
+        let performed = match task {
+            Task::Fetch => self.fetch(worker, lane),
+            Task::Align(batch) => self.align(worker, lane, batch),
+            Task::Seed(engine, batch) => self.seed(engine, worker, lane, batch),
+            Task::Infer(engine, cohort, seeded) => self.infer(engine, lane, cohort, seeded),
+            Task::Emit(engine, task) => self.emit(engine, worker, lane, task),
+            Task::Fail(sequence, error) => {
+                self.fail_at(lane, sequence, error);
+                Ok(())
+            }
+        };
+        match performed {
+            Err(error) if error.is_of_lane() => {
+                self.lanes[lane].failure.set(error);
+                self.give_up(lane);
+                Ok(())
+            }
+            performed => performed,
+        }
+    }
+
+    fn wake(&self) {
+        self.lanes.iter().for_each(|lane| lane.sink.stop());
+    }
+
+    fn wait(&self) -> Option<&Stage> {
+        Some(&self.trace.wait)
+    }
+}
+
+impl<'a, A: Aligner, S: BatchSink> Ingest<'a, A, S> {
     pub(super) fn new(
         inputs: Vec<LaneInput<'a, S>>,
-        engine: &'a E,
+        aligner: &'a A,
         options: &'a IngestOptions,
         trace: &'a IngestTrace,
     ) -> Self {
         let capacity = Capacity { workers: options.threads.get(), cores: options.cores.get() };
         let limits = options.held_limits;
+        let by_cohorts = aligner.by_cohorts();
         let (mut lanes, mut schedulers) = (Vec::new(), Vec::new());
         for LaneInput { source, first, pairing, range, tags, sink } in inputs {
             let cutter = CohortCutter::new(source, pairing, options.cohort_bases);
             let cutter = cutter.within(range).without_umis(tags.umi.as_ref());
-            let mut scheduler = Scheduler::new(cutter, pairing, capacity, limits);
+            let mut scheduler = Scheduler::new(cutter, pairing, by_cohorts, capacity, limits);
             first.into_iter().for_each(|block| scheduler.provided(block));
             let (outside, failure) = (Mutex::default(), Failure::default());
             lanes.push(Lane { source, tags, sink, outside, failure });
             schedulers.push(scheduler);
         }
-        let schedulers = Monitor::new(Lanes::new(schedulers, capacity, limits));
-        Self { lanes, engine, options, trace, schedulers, failure: Failure::default() }
+        let shared = Shared::new(Lanes::new(schedulers, capacity, limits));
+        // An engine that works by batches makes the records of longer reads, too.
+        let longest_given_bases = by_cohorts.map_or(usize::MAX, CohortEngine::longest_read_bases);
+        Self { lanes, aligner, longest_given_bases, options, trace, shared }
     }
 
     /// What was done; the failure of the first lane that has failed.
@@ -79,7 +141,7 @@ impl<'a, E: AlignmentEngine, S: BatchSink> Ingest<'a, E, S> {
         if let Some(error) = self.lanes.iter().find_map(|lane| lane.failure.take()) {
             return Err(error);
         }
-        let schedulers = self.schedulers.into_inner();
+        let schedulers = self.shared.into_scheduler();
         let peak_held_bytes = schedulers.peak_held_bytes();
         let records = self.trace.records.load(Ordering::Relaxed);
         let totals = IngestTotals { records, peak_held_bytes, ..IngestTotals::default() };
@@ -90,7 +152,7 @@ impl<'a, E: AlignmentEngine, S: BatchSink> Ingest<'a, E, S> {
         }
         for scheduler in schedulers.all() {
             if !scheduler.cut_everything() {
-                return Err(IngestError::Incomplete);
+                return Err(Stopped::Incomplete.into());
             }
             ingested.totals.add(scheduler.totals(), scheduler.bam_totals());
             ingested.lane_templates.push(scheduler.totals().templates);
@@ -98,68 +160,19 @@ impl<'a, E: AlignmentEngine, S: BatchSink> Ingest<'a, E, S> {
         Ok(ingested)
     }
 
-    /// What one worker does.
-    pub(super) fn work(&self, index: usize) -> Outcome<S> {
-        // First of all, so that the worker's own memory is taken where it runs.
-        self.options.placement.take_slot(index).map_err(IngestError::Placement)?;
-        let Some(first) = self.lanes.first() else { return Ok(()) };
-        let mut worker = Worker {
-            engine: self.engine.scratch()?,
-            fetch: FetchScratch::default(),
-            sink: first.sink.scratch().map_err(IngestError::Sink)?,
-            packed: PackedTemplates::default(),
-        };
-        while let Some((lane, task)) = self.trace.wait.time(|| self.next_task()) {
-            match self.perform(&mut worker, lane, task) {
-                Err(error) if error.is_of_lane() => {
-                    self.lanes[lane].failure.set(error);
-                    self.give_up(lane);
-                }
-                outcome => outcome?,
-            }
-        }
-        Ok(())
-    }
-
-    fn perform(&self, worker: &mut Worker<E, S>, lane: usize, task: Task<E>) -> Outcome<S> {
-        match task {
-            Task::Fetch => self.fetch(worker, lane),
-            Task::Seed(batch) => self.seed(worker, lane, batch),
-            Task::SeedAndEmit(batch) => self.seed_and_emit(worker, lane, batch),
-            Task::Infer(cohort, seeded) => self.infer(lane, cohort, seeded),
-            Task::Emit(task) => self.emit(worker, lane, task),
-            Task::Fail(sequence, error) => {
-                self.fail_at(lane, sequence, error);
-                Ok(())
-            }
-        }
-    }
-
-    /// The next task, waiting for one if need be; `None` when all is done or the run has failed.
-    fn next_task(&self) -> Option<(usize, Task<E>)> {
-        let stopped = || self.failure.stopped();
-        schedule::next_task(&self.schedulers, stopped, Lanes::next_task)
-    }
-
-    fn fetch(&self, worker: &mut Worker<E, S>, lane: usize) -> Outcome<S> {
+    fn fetch(&self, worker: &mut Worker<A, S>, lane: usize) -> Outcome<S> {
         let source = self.lanes[lane].source;
         let fetched = self.trace.fetch.time(|| source.fetch(&mut worker.fetch))?;
-        if self.schedulers.update(|lanes| lanes.fetched(lane, fetched)) {
+        if self.shared.scheduler().update(|lanes| lanes.fetched(lane, fetched)) {
             self.end(lane);
         }
         Ok(())
     }
 
-    /// Has the workers look at the failure.
-    pub(super) fn wake(&self) {
-        self.schedulers.wake_all();
-        self.lanes.iter().for_each(|lane| lane.sink.stop());
-    }
-
     /// A lane has failed: nobody continues it, nor those behind it.
     fn give_up(&self, lane: usize) {
-        self.schedulers.update(|lanes| lanes.give_up(lane));
-        self.schedulers.wake_all();
+        self.shared.scheduler().update(|lanes| lanes.give_up(lane));
+        self.shared.scheduler().wake_all();
         self.lanes[lane..].iter().for_each(|lane| lane.sink.stop());
     }
 
@@ -177,109 +190,111 @@ impl<'a, E: AlignmentEngine, S: BatchSink> Ingest<'a, E, S> {
         sink.end();
     }
 
-    /// `None` if the batch's reads are malformed, with which the lane has failed.
-    fn find_candidates(
+    /// Checks the reads of a batch and takes their tags. Whether they are well-formed: the lane has
+    /// failed where not.
+    fn prepare(&self, lane: usize, batch: &mut Batch) -> bool {
+        let prepared = batch.prepare(&self.lanes[lane].tags);
+        let sequence = batch.sequence;
+        prepared.map_err(|error| self.fail_at(lane, sequence, error)).is_ok()
+    }
+
+    fn seed(
         &self,
-        worker: &mut Worker<E, S>,
+        engine: &A::ByCohorts,
+        worker: &mut Worker<A, S>,
         lane: usize,
         mut batch: Batch,
-    ) -> Result<Option<Seeded<E>>, IngestError<S::Error>> {
-        let Lane { source, tags, sink, .. } = &self.lanes[lane];
-        let umi = tags.umi.as_ref();
-        let longest_bases =
-            if E::TAKES_LONGER { usize::MAX } else { self.engine.longest_read_bases() };
-        let reads = batch.engine_reads(longest_bases, umi).and_then(|reads| {
-            let umis = umi.map(|umi| batch.take_umis(umi)).transpose()?;
-            let tags = batch.take_tags(tags.input, &tags.replaced())?;
-            Ok((reads, umis.unwrap_or_default(), tags))
-        });
-        let (BatchReads { reads, long_reads }, umis, read_tags) = match reads {
-            Ok(found) => found,
-            Err(error) => {
-                self.fail_at(lane, batch.sequence, error);
-                return Ok(None);
-            }
-        };
-        let candidates =
-            self.trace.seed.time(|| self.engine.seed_extend(&mut worker.engine, &reads))?;
+    ) -> Outcome<S> {
+        if !self.prepare(lane, &mut batch) {
+            return Ok(());
+        }
+        let umi = self.lanes[lane].tags.umi.as_ref();
+        let reads = batch.engine_reads(self.longest_given_bases, umi).reads;
+        let candidates = self.trace.seed.time(|| engine.seed_extend(&mut worker.engine, &reads))?;
         drop(reads);
-        (batch.umis, batch.tags, batch.long_reads) = (umis, read_tags, long_reads);
-        if tags.input == InputTags::Fields {
-            batch.failed_filter = batch.take_failed_filter();
-        }
-        let held = [batch.umis.held_bytes(), batch.tags.held_bytes()];
-        let mut held_bytes = self.engine.held_bytes(&candidates) + held.iter().sum::<u64>();
-        held_bytes += batch.long_reads.iter().map(LongRead::held_bytes).sum::<u64>();
-        held_bytes += 2 * batch.failed_filter.capacity() as u64;
-        if sink.wants_reads() {
-            held_bytes += batch.input_bytes();
-        } else {
-            batch.lanes.drain(..).flatten().for_each(|segment| {
-                if let Some(block) = Arc::into_inner(segment.block) {
-                    source.recycle(block);
-                }
-            });
-        }
-        Ok(Some(Seeded { batch, candidates, held_bytes }))
+        let held_bytes = engine.held_bytes(&candidates) + batch.held_bytes();
+        let seeded = Seeded { batch, candidates, held_bytes };
+        self.shared.scheduler().update(|lanes| lanes.seeded(lane, seeded)).map_or(
+            Ok(()),
+            |held_bytes| {
+                Err(IngestError::CohortTooLarge {
+                    cohort_bases: self.options.cohort_bases,
+                    held_bytes,
+                    limit_bytes: self.options.held_limits.cohort_bytes,
+                })
+            },
+        )
     }
 
-    fn seed(&self, worker: &mut Worker<E, S>, lane: usize, batch: Batch) -> Outcome<S> {
-        let Some(seeded) = self.find_candidates(worker, lane, batch)? else { return Ok(()) };
-        self.schedulers.update(|lanes| lanes.seeded(lane, seeded)).map_or(Ok(()), |held_bytes| {
-            Err(IngestError::CohortTooLarge {
-                cohort_bases: self.options.cohort_bases,
-                held_bytes,
-                limit_bytes: self.options.held_limits.cohort_bytes,
-            })
-        })
-    }
-
-    fn infer(&self, lane: usize, cohort: ClosedCohort, seeded: Vec<Seeded<E>>) -> Outcome<S> {
+    fn infer(
+        &self,
+        engine: &A::ByCohorts,
+        lane: usize,
+        cohort: ClosedCohort,
+        seeded: Vec<Seeded<A::ByCohorts>>,
+    ) -> Outcome<S> {
         let (rest, candidates): (Vec<_>, Vec<_>) =
             seeded.into_iter().map(|s| ((s.batch, s.held_bytes), s.candidates)).unzip();
-        let model = self.trace.infer.time(|| self.engine.infer_cohort(&candidates))?;
+        let model = self.trace.infer.time(|| engine.infer_cohort(&candidates))?;
         let seeded = rest
             .into_iter()
             .zip(candidates)
             .map(|((batch, held_bytes), candidates)| Seeded { batch, candidates, held_bytes })
             .collect();
-        self.schedulers.update(|lanes| lanes.inferred(lane, cohort, &Arc::new(model), seeded));
+        self.shared
+            .scheduler()
+            .update(|lanes| lanes.inferred(lane, cohort, &Arc::new(model), seeded));
         Ok(())
     }
 
-    fn emit(&self, worker: &mut Worker<E, S>, lane: usize, task: EmitTask<E>) -> Outcome<S> {
-        let EmitTask { seeded, model, ordinals } = task;
-        let (sequence, held_bytes) = (seeded.batch.sequence, seeded.held_bytes);
-        self.emit_records(worker, lane, seeded, Some(&model), ordinals)?;
+    fn emit(
+        &self,
+        engine: &A::ByCohorts,
+        worker: &mut Worker<A, S>,
+        lane: usize,
+        task: EmitTask<A::ByCohorts>,
+    ) -> Outcome<S> {
+        let EmitTask { seeded: Seeded { batch, candidates, held_bytes }, model, ordinals } = task;
+        let sequence = batch.sequence;
+        self.hand_out(worker, lane, batch, |scratch, reads, sink| {
+            let seeded = SeededBatch { reads, candidates, model: Some(&*model), ordinals };
+            self.trace.emit.time(|| engine.emit(scratch, seeded, sink))
+        })?;
         self.emitted(lane, sequence, held_bytes);
         Ok(())
     }
 
-    fn emitted(&self, lane: usize, sequence: u64, held_bytes: u64) {
-        if self.schedulers.update(|lanes| lanes.emitted(lane, sequence, held_bytes)) {
-            self.end(lane);
+    fn align(&self, worker: &mut Worker<A, S>, lane: usize, mut batch: Batch) -> Outcome<S> {
+        if !self.prepare(lane, &mut batch) {
+            return Ok(());
         }
-    }
-
-    fn seed_and_emit(&self, worker: &mut Worker<E, S>, lane: usize, batch: Batch) -> Outcome<S> {
         let (sequence, first_read) = (batch.sequence, batch.first_read);
-        let Some(seeded) = self.find_candidates(worker, lane, batch)? else { return Ok(()) };
-        let ordinals = Ordinals { first_pair: 0, first_single: first_read };
-        self.emit_records(worker, lane, seeded, None, ordinals)?;
+        self.hand_out(worker, lane, batch, |scratch, reads, sink| {
+            self.aligner.align(scratch, reads, first_read, self.trace, sink)
+        })?;
         self.emitted(lane, sequence, 0);
         Ok(())
     }
 
-    fn emit_records(
+    fn emitted(&self, lane: usize, sequence: u64, held_bytes: u64) {
+        if self.shared.scheduler().update(|lanes| lanes.emitted(lane, sequence, held_bytes)) {
+            self.end(lane);
+        }
+    }
+
+    /// Has `emit` make the records of a batch, and hands them to the lane's sink.
+    fn hand_out(
         &self,
-        worker: &mut Worker<E, S>,
+        worker: &mut Worker<A, S>,
         lane: usize,
-        seeded: Seeded<E>,
-        model: Option<&E::Model>,
-        ordinals: Ordinals,
+        batch: Batch,
+        emit: impl FnOnce(
+            &mut A::Scratch,
+            &EngineReads<'_>,
+            &mut dyn RecordSink,
+        ) -> Result<(), EngineError>,
     ) -> Outcome<S> {
-        let Lane { tags, sink: of_lane, outside, .. } = &self.lanes[lane];
-        let Seeded { batch, candidates, .. } = seeded;
+        let Lane { source, tags, sink: of_lane, outside, .. } = &self.lanes[lane];
         let Worker { engine, packed, sink, .. } = worker;
         let mut failed = None;
         let mut part = |templates: &PackedTemplates| {
@@ -290,28 +305,27 @@ impl<'a, E: AlignmentEngine, S: BatchSink> Ingest<'a, E, S> {
             failed = accepted.err();
             failed.is_none()
         };
-        let emitted = self.trace.emit.time(|| -> Outcome<S> {
-            let longest_bases = self.engine.longest_read_bases();
-            let mut emission = Emission::new(&batch, tags, longest_bases, packed);
-            if E::MANY_RECORDS {
-                emission = emission.in_parts(&mut part);
-            }
-            self.engine.emit(engine, candidates, model, ordinals, &mut emission)?;
-            let found = emission.finish()?;
-            lock(outside).merge(found);
-            Ok(())
-        });
+        let reads = batch.engine_reads(self.longest_given_bases, tags.umi.as_ref());
+        let longest_bases = self.aligner.longest_read_bases();
+        let mut emission = Emission::new(&batch, &reads.long_reads, tags, longest_bases, packed);
+        if self.aligner.by_cohorts().is_none() {
+            emission = emission.in_parts(&mut part);
+        }
+        let emitted = emit(engine, &reads.reads, &mut emission).map_err(IngestError::Engine);
+        let emitted = emitted.and_then(|()| Ok(emission.finish()?));
+        drop(reads);
         if let Some(error) = failed {
             return Err(IngestError::Sink(error));
         }
-        emitted?;
-        self.count(&worker.packed);
-        let Worker { packed, sink, .. } = worker;
+        lock(outside).merge(emitted?);
+        self.count(packed);
         let accept = || {
             of_lane.look(sink, &batch, packed)?;
             of_lane.accept(sink, batch.sequence, packed)
         };
-        self.trace.sink.time(accept).map_err(IngestError::Sink)
+        self.trace.sink.time(accept).map_err(IngestError::Sink)?;
+        recycle(source, batch.lanes);
+        Ok(())
     }
 
     fn count(&self, templates: &PackedTemplates) {

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 /// A search that goes on in steps in an index that all read.
-pub(crate) trait Search<Index> {
+pub trait Search<Index> {
     /// One step, and a prefetch of what the next one reads. False when the search is over.
     fn step(&mut self, index: &Index) -> bool;
 }
@@ -13,11 +13,8 @@ const AT_ONCE: usize = 48;
 
 /// Runs all searches to their end, with the processor's instructions for counting bits where it has
 /// them; [`Search::step`] is to be inlined always, or it does without.
-pub(crate) fn run<Index>(
-    searches: &mut [impl Search<Index>],
-    index: &Index,
-    active: &mut Vec<usize>,
-) {
+#[inline]
+pub fn run<Index>(searches: &mut [impl Search<Index>], index: &Index, active: &mut Vec<usize>) {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2")
         && is_x86_feature_detected!("popcnt")

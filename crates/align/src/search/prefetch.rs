@@ -3,7 +3,7 @@
 
 /// Has the processor fetch `value`, which need not come in time.
 #[inline(always)]
-pub(crate) fn prefetch<T>(value: &T) {
+pub fn prefetch<T>(value: &T) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a prefetch reads nothing that the program can see, and `value` is a valid address.
     unsafe {

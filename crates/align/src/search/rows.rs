@@ -5,41 +5,48 @@ use crate::index::{Block, IndexParts};
 
 /// Rows whose suffixes begin with what has been searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Interval {
-    pub(crate) first: u64,
-    pub(crate) count: u64,
+pub struct Interval {
+    /// First row.
+    pub first: u64,
+    /// How many rows.
+    pub count: u64,
 }
 
 /// The rows of a string, and the first one of its reverse complement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct TwoWay {
-    pub(crate) rows: Interval,
-    pub(crate) turned: u64,
+pub struct TwoWay {
+    /// Of the string.
+    pub rows: Interval,
+    /// First row of its reverse complement.
+    pub turned: u64,
 }
 
 impl TwoWay {
     /// The rows of the reverse complement, which occurs as often.
-    pub(crate) fn turned(&self) -> Interval {
+    #[inline]
+    pub fn turned(&self) -> Interval {
         Interval { first: self.turned, count: self.rows.count }
     }
 }
 
 /// The loaded index's transform and samples.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Rows<'a> {
+pub struct Rows<'a> {
     parts: IndexParts<'a>,
 }
 
 /// A row on its way to a sampled one.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Walk {
-    pub(crate) row: u64,
-    pub(crate) steps: u64,
+pub struct Walk {
+    /// The row it is at.
+    pub row: u64,
+    /// Bases it has passed.
+    pub steps: u64,
 }
 
 /// What a step of a walk comes to.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Step {
+pub enum Step {
     /// The place of the walk's first row.
     Place(u64),
     /// The base in front of all that was passed.
@@ -47,7 +54,9 @@ pub(crate) enum Step {
 }
 
 impl<'a> Rows<'a> {
-    pub(crate) fn new(parts: IndexParts<'a>) -> Self {
+    /// The rows of a loaded index.
+    #[inline]
+    pub fn new(parts: IndexParts<'a>) -> Self {
         Self { parts }
     }
 
@@ -66,7 +75,7 @@ impl<'a> Rows<'a> {
 
     /// The rows of what `interval` has with `base` in front of it. (`first` of none is of no use.)
     #[inline(always)]
-    pub(crate) fn extend(&self, interval: Interval, base: usize) -> Interval {
+    pub fn extend(&self, interval: Interval, base: usize) -> Interval {
         let first = self.before(base, interval.first);
         let last = self.before(base, interval.first + interval.count);
         Interval { first: self.parts.first_rows[base] + first, count: last - first }
@@ -76,7 +85,7 @@ impl<'a> Rows<'a> {
     /// algorithm 3): turned round, its complement stands in front. Of the rows of `of`, those with
     /// the sentinel behind it come first, then those with a smaller base.
     #[inline(always)]
-    pub(crate) fn extend_forwards(&self, of: TwoWay, base: usize) -> TwoWay {
+    pub fn extend_forwards(&self, of: TwoWay, base: usize) -> TwoWay {
         let (longer, sentinel) = self.extend_all(of.turned());
         // All four are counted: how many are smaller could not be predicted.
         let count = |other: usize| if other > 3 - base { longer[other].count } else { 0 };
@@ -98,7 +107,7 @@ impl<'a> Rows<'a> {
 
     /// What [`Rows::extend`] gives for each base, and how many rows of `interval` have none.
     #[inline(always)]
-    pub(crate) fn extend_all(&self, interval: Interval) -> ([Interval; 4], u64) {
+    pub fn extend_all(&self, interval: Interval) -> ([Interval; 4], u64) {
         let first = self.all_before(interval.first);
         let last = self.all_before(interval.first + interval.count);
         let longer = std::array::from_fn(|base| Interval {
@@ -110,13 +119,14 @@ impl<'a> Rows<'a> {
     }
 
     /// The rows of all suffixes.
-    pub(crate) fn all(&self) -> Interval {
+    #[inline]
+    pub fn all(&self) -> Interval {
         Interval { first: 0, count: self.parts.first_rows[4] }
     }
 
     /// Has the processor fetch what [`Rows::extend`] will read.
     #[inline(always)]
-    pub(crate) fn prefetch(&self, interval: Interval) {
+    pub fn prefetch(&self, interval: Interval) {
         prefetch(self.block(interval.first));
         prefetch(self.block(interval.first + interval.count));
     }
@@ -130,7 +140,7 @@ impl<'a> Rows<'a> {
 
     /// The place of a walk's row, if it is known here; else the walk goes one step on.
     #[inline(always)]
-    pub(crate) fn step(&self, walk: &mut Walk) -> Option<u64> {
+    pub fn step(&self, walk: &mut Walk) -> Option<u64> {
         match self.step_over(walk) {
             Step::Place(place) => Some(place),
             Step::Base(_) => None,
@@ -139,7 +149,7 @@ impl<'a> Rows<'a> {
 
     /// As [`Rows::step`]; tells the base that the walk passes.
     #[inline(always)]
-    pub(crate) fn step_over(&self, walk: &mut Walk) -> Step {
+    pub fn step_over(&self, walk: &mut Walk) -> Step {
         let row = walk.row;
         if row & ((1 << self.parts.sample_shift) - 1) == 0 {
             let at = (row >> self.parts.sample_shift) as usize;
@@ -162,7 +172,7 @@ impl<'a> Rows<'a> {
 
     /// Has the processor fetch what [`Rows::step`] will read.
     #[inline(always)]
-    pub(crate) fn prefetch_walk(&self, walk: Walk) {
+    pub fn prefetch_walk(&self, walk: Walk) {
         if walk.row & ((1 << self.parts.sample_shift) - 1) == 0 {
             let at = (walk.row >> self.parts.sample_shift) as usize;
             prefetch(&self.parts.samples_low[at]);

@@ -4,7 +4,7 @@ use super::prefetch::prefetch;
 use crate::index::CODE;
 
 /// Bases in a word.
-pub(crate) const WORD_BASES: usize = 32;
+pub const WORD_BASES: usize = 32;
 
 /// Packed bases, 32 a word, the first in the highest bits; what lies behind the last is zero.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -55,7 +55,6 @@ impl Bases {
     }
 
     /// Up to 32 bases from `at`, in the highest bits; zeros behind the last.
-    #[inline]
     pub(crate) fn word(&self, at: usize) -> u64 {
         let (index, shift) = (at / WORD_BASES, 2 * (at % WORD_BASES));
         let word = |index: usize| self.words.get(index).copied().unwrap_or(0);
@@ -64,19 +63,16 @@ impl Bases {
     }
 
     /// Base `at`.
-    #[inline]
     pub(crate) fn base(&self, at: usize) -> usize {
         (self.words[at / WORD_BASES] >> (62 - 2 * (at % WORD_BASES)) & 3) as usize
     }
 
     /// `count` bases from `at` as a number, the first in the highest place; at most 31.
-    #[inline]
     pub(crate) fn number(&self, at: usize, count: usize) -> usize {
         (self.word(at) >> (64 - 2 * count)) as usize
     }
 
     /// The reverse complement of `count` bases from `at` as a number; at most 31.
-    #[inline]
     pub(crate) fn complement_number(&self, at: usize, count: usize) -> usize {
         (complement(self.word(at), WORD_BASES) & ((1 << (2 * count)) - 1)) as usize
     }
@@ -141,14 +137,17 @@ impl Bases {
 
 /// The forward strand as the index has it, four bases a byte.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Genome<'a> {
-    pub(crate) packed: &'a [u8],
-    pub(crate) bases: u64,
+pub struct Genome<'a> {
+    /// Four bases a byte, the first in the highest bits.
+    pub packed: &'a [u8],
+    /// Bases of the forward strand.
+    pub bases: u64,
 }
 
 impl Genome<'_> {
     /// Has the processor fetch the bases of a window of `T` on one strand.
-    pub(crate) fn prefetch(&self, start: u64, length: usize) {
+    #[inline]
+    pub fn prefetch(&self, start: u64, length: usize) {
         let forward =
             if start < self.bases { start } else { 2 * self.bases - start - length as u64 };
         prefetch(&self.packed[(forward / 4) as usize]);
@@ -156,7 +155,7 @@ impl Genome<'_> {
 
     /// `count` symbols of `T`, 1 to 32, in the highest bits. They must lie on one strand.
     #[inline(always)]
-    pub(crate) fn word(&self, start: u64, count: usize) -> u64 {
+    pub fn word(&self, start: u64, count: usize) -> u64 {
         if start < self.bases {
             self.forward(start, count)
         } else {

@@ -10,9 +10,7 @@ use std::time::{Duration, Instant};
 
 use seqloom_align::cohort::{BATCH_READS, Pairing};
 use seqloom_align::engine::fake::{FakeEngine, FakeOptions};
-use seqloom_align::engine::{
-    AlignmentEngine, CopiedReads, EngineError, EngineReads, Ordinals, RecordSink,
-};
+use seqloom_align::engine::{CohortEngine, EngineError, EngineReads, RecordSink, SeededBatch};
 use seqloom_align::ingest::{self, BatchSink, HeldLimits, IngestOptions, IngestTrace, LaneInput};
 use seqloom_format::templates::PackedTemplates;
 use seqloom_io::source::{ReadSource, SourceOptions};
@@ -85,9 +83,13 @@ impl StallingEngine {
     }
 }
 
-impl AlignmentEngine for StallingEngine {
+/// What candidates of a read hold.
+const HELD_PER_READ_BYTES: u64 = 400;
+
+impl CohortEngine for StallingEngine {
     type Scratch = Vec<u8>;
-    type Candidates = CopiedReads;
+    /// How many reads.
+    type Candidates = u64;
     type Model = ();
 
     fn scratch(&self) -> Result<Vec<u8>, EngineError> {
@@ -98,40 +100,40 @@ impl AlignmentEngine for StallingEngine {
         &self,
         scratch: &mut Vec<u8>,
         reads: &EngineReads<'_>,
-    ) -> Result<CopiedReads, EngineError> {
+    ) -> Result<u64, EngineError> {
         let number = self.seeds.fetch_add(1, Ordering::SeqCst);
         if self.stall == Stall::Seeding && number == STALLED_BATCH {
             self.stand_still();
         }
-        let candidates = self.fake.seed_extend(scratch, reads)?;
+        self.fake.seed_extend(scratch, reads)?;
+        let candidates = (2 * reads.pairs.len() + reads.singles.len()) as u64;
         self.held_bytes.fetch_add(self.held_bytes(&candidates), Ordering::SeqCst);
         Ok(candidates)
     }
 
-    fn infer_cohort(&self, candidates: &[CopiedReads]) -> Result<(), EngineError> {
-        self.fake.infer_cohort(candidates)
+    fn infer_cohort(&self, _: &[u64]) -> Result<(), EngineError> {
+        Ok(())
     }
 
     fn emit(
         &self,
         scratch: &mut Vec<u8>,
-        candidates: CopiedReads,
-        model: Option<&()>,
-        ordinals: Ordinals,
+        seeded: SeededBatch<'_, Self>,
         sink: &mut dyn RecordSink,
     ) -> Result<(), EngineError> {
         self.emissions.fetch_add(1, Ordering::SeqCst);
+        let SeededBatch { reads, candidates, model, ordinals } = seeded;
         let pairs_per_batch = BATCH_READS as u64 / 2;
         let is_it = ordinals.first_pair == STALLED_BATCH * pairs_per_batch;
         if self.stall == Stall::Emitting && is_it {
             self.stand_still();
         }
         self.held_bytes.fetch_sub(self.held_bytes(&candidates), Ordering::SeqCst);
-        self.fake.emit(scratch, candidates, model, ordinals, sink)
+        self.fake.emit(scratch, SeededBatch { reads, candidates: (), model, ordinals }, sink)
     }
 
-    fn held_bytes(&self, candidates: &CopiedReads) -> u64 {
-        self.fake.held_bytes(candidates)
+    fn held_bytes(&self, reads: &u64) -> u64 {
+        HELD_PER_READ_BYTES * reads
     }
 
     fn longest_read_bases(&self) -> usize {
@@ -173,8 +175,9 @@ fn write_pairs(folder: &Path) -> Vec<PathBuf> {
 fn t(files: &[PathBuf], stall: Stall, workers: u64, cores: usize, ahead_cohorts: f64) {
     let what = format!("{stall:?}, {workers} workers, {cores} cores, {ahead_cohorts} ahead");
     let source = ReadSource::open(files, SourceOptions::default()).unwrap();
-    // Name, bases, qualities and three lengths of each read.
-    let batch_bytes = (BATCH_READS * (11 + 2 * READ_BASES + 24)) as u64;
+    // Of each read what it is in the file, and what the engine finds.
+    let read_bytes = "@read0000000\n\n+\n\n".len() as u64 + 2 * READ_BASES as u64;
+    let batch_bytes = BATCH_READS as u64 * (read_bytes + HELD_PER_READ_BYTES);
     let cohort_bytes = COHORT_BATCHES * batch_bytes;
     let ahead_bytes = cohort_bytes + (cohort_bytes as f64 * ahead_cohorts) as u64;
     let options = IngestOptions {

@@ -6,7 +6,7 @@ use seqloom_io::alignments::AlignmentError;
 use seqloom_io::indexed_fasta::IndexedFastaError;
 use seqloom_io::random_text::TextError;
 use seqloom_runtime::error::{Class, Place, RunError};
-use seqloom_runtime::pool::WorkerPanic;
+use seqloom_runtime::pool::Stopped;
 
 /// Why calling ended early.
 #[derive(Debug, thiserror::Error)]
@@ -31,12 +31,9 @@ pub enum CallError {
     /// The reads cannot be read.
     #[error(transparent)]
     Sequences(#[from] TextError),
-    /// A bug.
+    /// The workers were stopped.
     #[error(transparent)]
-    Panic(#[from] WorkerPanic),
-    /// The source ended although records are missing.
-    #[error("the BAM ended before its last block was delivered: this is a bug")]
-    Incomplete,
+    Stopped(#[from] Stopped),
 }
 
 impl RunError for CallError {
@@ -46,8 +43,7 @@ impl RunError for CallError {
             Self::Unsorted { .. } => Class::Input,
             Self::Reference(reference) => reference.class(),
             Self::Sequences(sequences) => sequences.class(),
-            Self::Panic(panic) => panic.class(),
-            Self::Incomplete => Class::Bug,
+            Self::Stopped(stop) => stop.class(),
         }
     }
 
@@ -57,7 +53,7 @@ impl RunError for CallError {
             Self::Unsorted { path, name } => Place::of(path).at_name(name),
             Self::Reference(reference) => reference.place(),
             Self::Sequences(sequences) => sequences.place(),
-            Self::Panic(_) | Self::Incomplete => Place::default(),
+            Self::Stopped(_) => Place::default(),
         }
     }
 }

@@ -7,11 +7,12 @@ use std::sync::{Arc, Mutex};
 use seqloom_format::bam::{Flags, RecordRef, framed_records};
 use seqloom_io::alignments::{AlignmentError, AlignmentScratch, AlignmentSource};
 use seqloom_io::indexed_fasta::IndexedFasta;
-use seqloom_runtime::failure::{Failure, lock};
-use seqloom_runtime::monitor::Monitor;
+use seqloom_runtime::failure::lock;
+use seqloom_runtime::flow::{self, Flow, Shared};
 use seqloom_runtime::order::Ordered;
-use seqloom_runtime::pool::{self, WorkerPanic};
-use seqloom_runtime::schedule;
+use seqloom_runtime::pool::Stopped;
+use seqloom_runtime::schedule::Idle;
+use seqloom_runtime::trace::Stage;
 
 use super::account::{CallAccount, Skip};
 use super::error::CallError;
@@ -139,8 +140,7 @@ struct Calling<'a, K: ReadKernel, E, C> {
     limits: Limits,
     times: &'a CallTimes,
     components: &'a Components,
-    scheduler: Monitor<Scheduler<'a>>,
-    failure: Failure<E>,
+    shared: Shared<Scheduler<'a>, E>,
     ordered: Ordered<Done<K::Output>>,
     recycled: Mutex<Vec<K::Output>>,
     commit: Mutex<(CallAccount, C)>,
@@ -150,17 +150,17 @@ struct Calling<'a, K: ReadKernel, E, C> {
 /// and never by two workers at once; `watch` every 200 ms.
 ///
 /// # Errors
-/// The first error of input, `commit`, `watch` or worker. A read that cannot be called is none.
+/// The first error of input, `commit` or worker. A read that cannot be called is none.
 pub fn run<K, E>(
     inputs: &CallInputs<'_>,
     kernel: &K,
     options: &CallOptions<'_>,
-    watch: &dyn Fn() -> Result<(), E>,
+    watch: &dyn Fn() -> bool,
     commit: impl FnMut(Committed<'_, K::Output>) -> Result<(), E> + Send,
 ) -> Result<CallTotals, E>
 where
     K: ReadKernel,
-    E: From<WorkerPanic> + From<CallError> + Send,
+    E: From<Stopped> + From<CallError> + Send,
 {
     let limits = options.limits();
     let calling = Calling {
@@ -169,45 +169,61 @@ where
         limits,
         times: options.times,
         components: options.components,
-        scheduler: Monitor::new(Scheduler::new(inputs.alignments, inputs.filter, limits)),
-        failure: Failure::default(),
+        shared: Shared::new(Scheduler::new(inputs.alignments, inputs.filter, limits)),
         ordered: Ordered::default(),
         recycled: Mutex::default(),
         commit: Mutex::new((CallAccount::default(), commit)),
     };
-    let wake = || calling.scheduler.wake_all();
-    pool::run(options.threads, &calling.failure, wake, watch, |_| calling.work())?;
-    let scheduler = calling.scheduler.lock();
+    flow::run(&calling, options.threads, watch)?;
+    let scheduler = calling.shared.scheduler().lock();
     if !scheduler.is_complete() {
-        return Err(CallError::Incomplete.into());
+        return Err(Stopped::Incomplete.into());
     }
     let account = std::mem::take(&mut lock(&calling.commit).0);
     Ok(CallTotals { account, records: scheduler.records(), peak_bytes: scheduler.peak_bytes() })
 }
 
+impl<'a, K, E, C> Flow for Calling<'a, K, E, C>
+where
+    K: ReadKernel,
+    E: From<Stopped> + From<CallError> + Send,
+    C: FnMut(Committed<'_, K::Output>) -> Result<(), E> + Send,
+{
+    type Scheduler = Scheduler<'a>;
+    type Task = Task;
+    type Worker = Worker<K>;
+    type Error = E;
+
+    fn shared(&self) -> &Shared<Scheduler<'a>, E> {
+        &self.shared
+    }
+
+    fn worker(&self, _: usize) -> Result<Worker<K>, E> {
+        Ok(Worker::default())
+    }
+
+    fn next(scheduler: &mut Scheduler<'a>) -> Result<Task, Idle> {
+        scheduler.next_task()
+    }
+
+    fn perform(&self, worker: &mut Worker<K>, task: Task) -> Result<(), E> {
+        match task {
+            Task::Fetch => Ok(self.fetch(worker)?),
+            Task::Call(job) => self.call(job, worker),
+        }
+    }
+
+    fn wait(&self) -> Option<&Stage> {
+        Some(&self.times.wait)
+    }
+}
+
 impl<K, E, C> Calling<'_, K, E, C>
 where
     K: ReadKernel,
-    E: From<WorkerPanic> + From<CallError> + Send,
+    E: From<Stopped> + From<CallError> + Send,
     C: FnMut(Committed<'_, K::Output>) -> Result<(), E> + Send,
 {
-    fn work(&self) -> Result<(), E> {
-        let mut worker = Worker::<K>::default();
-        while let Some(task) = self.times.wait.time(|| self.next_task()) {
-            match task {
-                Task::Fetch => self.fetch(&mut worker)?,
-                Task::Call(job) => self.call(job, &mut worker)?,
-            }
-        }
-        Ok(())
-    }
-
-    /// The next task, waiting for one if need be; `None` when all is done or the run has failed.
-    fn next_task(&self) -> Option<Task> {
-        let stopped = || self.failure.stopped();
-        schedule::next_task(&self.scheduler, stopped, Scheduler::next_task)
-    }
-
     fn fetch(&self, worker: &mut Worker<K>) -> Result<(), CallError> {
         let source = self.inputs.alignments;
         let fetched = self.times.bam.time(|| {
@@ -218,7 +234,7 @@ where
             }))
         })?;
         let cost = |bases| self.cost(bases, bases * SAMPLES_PER_BASE);
-        self.scheduler.update(|scheduler| scheduler.fetched(fetched, &cost))
+        self.shared.scheduler().update(|scheduler| scheduler.fetched(fetched, &cost))
     }
 
     fn cost(&self, bases: u64, samples: u64) -> Cost {
@@ -246,13 +262,13 @@ where
             *worker = Worker { fetch, ..Worker::default() };
         }
         let held = if outcome.is_ok() { self.kernel.held_bytes(&output) } else { 0 };
-        let must_wake_all = self.scheduler.update(|scheduler| {
+        let must_wake_all = self.shared.scheduler().update(|scheduler| {
             scheduler.called(&mut job, held);
             scheduler.has_growing()
         });
         if must_wake_all {
             // Those who wait for memory look for something else than the others.
-            self.scheduler.wake_all();
+            self.shared.scheduler().wake_all();
         }
         let sequence = job.sequence;
         let done = Done { job, outcome, output };
@@ -305,12 +321,12 @@ where
     /// has failed meanwhile.
     fn grow(&self, sequence: u64, bytes: u64) -> bool {
         self.times.wait.time(|| {
-            self.scheduler.lock().grows(true);
-            let may_grow = self.scheduler.wait_for(|scheduler| {
+            self.shared.scheduler().lock().grows(true);
+            let may_grow = self.shared.scheduler().wait_for(|scheduler| {
                 let may_grow = scheduler.try_grow(sequence, bytes);
-                if self.failure.stopped() { Some(false) } else { may_grow.then_some(true) }
+                if self.shared.stopped() { Some(false) } else { may_grow.then_some(true) }
             });
-            self.scheduler.lock().grows(false);
+            self.shared.scheduler().lock().grows(false);
             may_grow
         })
     }
@@ -350,7 +366,7 @@ where
         if let Ok(block) = Arc::try_unwrap(block) {
             self.inputs.alignments.recycle(Box::new(block));
         }
-        self.scheduler.update(|scheduler| scheduler.committed(held_bytes));
+        self.shared.scheduler().update(|scheduler| scheduler.committed(held_bytes));
         Ok(())
     }
 }

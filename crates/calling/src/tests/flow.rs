@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use seqloom_io::alignments::{AlignmentOptions, AlignmentSource};
 use seqloom_io::indexed_fasta::IndexedFasta;
 use seqloom_runtime::memory::ByteSize;
-use seqloom_runtime::pool::WorkerPanic;
+use seqloom_runtime::pool::Stopped;
 use seqloom_signal::flow::pass::{Components, PassOptions, run as pass};
 use seqloom_signal::flow::{Input, Numbers, Sequential};
 use seqloom_signal::operations::Locate;
@@ -28,7 +28,7 @@ enum Error {
     #[error(transparent)]
     Call(#[from] CallError),
     #[error(transparent)]
-    Panic(#[from] WorkerPanic),
+    Panic(#[from] Stopped),
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -124,7 +124,7 @@ fn slow5(ids: &[String]) -> String {
 
 fn signals(paths: Vec<PathBuf>, open_files: usize) -> (SignalFiles, u64) {
     let (components, options) = (Components::default(), OpenOptions::default());
-    let watch = || Ok::<(), Error>(());
+    let watch = || true;
     let threads = NonZeroUsize::new(2).unwrap();
     let pass_options = PassOptions { threads, components: &components, watch: &watch };
     let mut builder = SignalFilesBuilder::new(paths.clone()).unwrap();
@@ -187,7 +187,7 @@ impl Case {
             lines.extend(committed.outcome.and_then(Result::ok).cloned());
             Ok::<(), Error>(())
         };
-        let watch = || Ok::<(), Error>(());
+        let watch = || true;
         let totals = flow::run(&inputs, &kernel, &options, &watch, commit)?;
         let account = totals.account;
         assert_eq!((account.called, account.records()), (lines.len() as u64, totals.records));

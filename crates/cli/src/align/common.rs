@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use seqloom_align::engine::native::ungapped::{Reported, Strands};
+use seqloom_modes::options::{Reported, Strands};
 
 use crate::given::first_given;
 

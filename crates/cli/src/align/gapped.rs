@@ -3,7 +3,7 @@
 
 use std::str::FromStr;
 
-use seqloom_align::engine::native::gapped::{
+use seqloom_modes::gapped::{
     Effort, GapPenalty, GappedOptions, Growth, LengthFunction, MOST_BONUS, MOST_PENALTY, Scoring,
 };
 use seqloom_terminal::UsageError;

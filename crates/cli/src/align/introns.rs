@@ -7,14 +7,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use seqloom_align::engine::AlignmentEngine;
-use seqloom_align::engine::native::spliced::{IntronTable, SplicedEngine};
 use seqloom_align::index::IndexInfo;
-use seqloom_align::ingest::{self, BatchSink, IngestTrace, LaneInput};
+use seqloom_align::ingest::{self, Aligner, BatchSink, Batches, IngestTrace, LaneInput};
 use seqloom_format::templates::PackedTemplates;
 use seqloom_io::sink::atomic::AtomicFile;
 use seqloom_io::sink::output::OutputError;
 use seqloom_io::twice::KeptInput;
+use seqloom_modes::spliced::{IntronTable, SplicedEngine};
 use seqloom_terminal::Console;
 
 use super::arguments::AlignArguments;
@@ -85,13 +84,13 @@ pub(super) fn align(
         let (prefix, options) = (&arguments.reference, arguments.mode.spliced());
         Ok(SplicedEngine::load(prefix, index, options, table.clone())?)
     };
-    let before = |engine: &_, job: &Job<'_>| {
+    let before = |aligner: &_, job: &Job<'_>| {
         let Some(FirstPass { lanes, _kept }) = first_pass else {
             table.settle(index.bases);
             return Ok(());
         };
         let opened = OpenedLanes::open(arguments, lanes, index, Start::Beginning)?;
-        look(engine, job, opened)?;
+        look(aligner, job, opened)?;
         let found = table.settle(index.bases);
         console.info(&format!("align: {found} introns found that are not known"));
         job.run.end_phase("introns");
@@ -101,12 +100,12 @@ pub(super) fn align(
         Some(path) => Ok(vec![write_junctions(path, index, &table)?]),
         None => Ok(Vec::new()),
     };
-    super::align_between(load, prepared, before, after)
+    super::align_between(load, Batches, prepared, before, after)
 }
 
 /// Goes through the whole input, and throws away what comes of it.
-fn look<E: AlignmentEngine>(
-    engine: &E,
+fn look<A: Aligner>(
+    aligner: &A,
     job: &Job<'_>,
     opened: OpenedLanes,
 ) -> seqloom_terminal::Result<()> {
@@ -123,7 +122,7 @@ fn look<E: AlignmentEngine>(
         (read, lanes.iter().map(|lane| lane.source.total_bytes()).sum())
     };
     let watch = || job.run.watch("introns", bytes(), trace.records.load(Ordering::Relaxed));
-    ingest::run(inputs, engine, &job.ingest, &trace, &watch)?;
+    ingest::run(inputs, aligner, &job.ingest, &trace, &watch)?;
     Ok(())
 }
 

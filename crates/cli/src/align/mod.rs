@@ -26,14 +26,16 @@ pub(crate) mod summary;
 mod tally;
 mod ungapped;
 
-use seqloom_align::engine::AlignmentEngine;
+use std::convert::identity;
+
 use seqloom_align::engine::bwa::BwaEngine;
 use seqloom_align::engine::fake::FakeEngine;
-use seqloom_align::engine::native::gapped::GappedEngine;
-use seqloom_align::engine::native::ungapped::UngappedEngine;
 use seqloom_align::engine::replicated::Replicated;
 use seqloom_align::index;
+use seqloom_align::ingest::{Aligner, Batches};
 use seqloom_io::sink::atomic::AtomicFile;
+use seqloom_modes::gapped::GappedEngine;
+use seqloom_modes::ungapped::UngappedEngine;
 use seqloom_runtime::{machine, placement};
 
 pub(crate) use arguments::AlignArguments;
@@ -76,11 +78,12 @@ pub(crate) fn run(arguments: &AlignArguments, console: &Console) -> seqloom_term
     match (&arguments.algorithm.engine, arguments.mode.mode) {
         (EngineChoice::Bwa, Mode::Ungapped) => {
             let options = arguments.mode.ungapped();
-            align(|| Ok(UngappedEngine::load(prefix, &index, options.clone())?), prepared)
+            let load = || Ok(UngappedEngine::load(prefix, &index, options.clone())?);
+            align(load, Batches, prepared)
         }
         (EngineChoice::Bwa, Mode::EndToEnd | Mode::Local) => {
             let options = arguments.mode.gapped();
-            align(|| Ok(GappedEngine::load(prefix, &index, options)?), prepared)
+            align(|| Ok(GappedEngine::load(prefix, &index, options)?), Batches, prepared)
         }
         (EngineChoice::Bwa, Mode::Spliced) => {
             introns::align(arguments, &index, prepared, first_pass, console)
@@ -93,44 +96,48 @@ pub(crate) fn run(arguments: &AlignArguments, console: &Console) -> seqloom_term
                 certified.turn_on(&mut engine);
                 Ok(engine)
             };
-            align(load, prepared)
+            align(load, identity, prepared)
         }
         (EngineChoice::Fake(options), _) => {
             let lengths = || index.contigs.iter().map(|contig| contig.length.into()).collect();
-            align(|| Ok(FakeEngine::new(options.clone(), lengths())), prepared)
+            align(|| Ok(FakeEngine::new(options.clone(), lengths())), identity, prepared)
         }
     }
 }
 
-fn align<E: AlignmentEngine + Send>(
+/// Loads engines and runs them: as they are if they work by cohorts, else as [`Batches`].
+fn align<E: Send, A: Aligner>(
     load: impl Fn() -> seqloom_terminal::Result<E> + Sync,
+    aligner: fn(Replicated<E>) -> A,
     prepared: Prepared<'_>,
 ) -> seqloom_terminal::Result<()> {
-    align_between(load, prepared, |_, _| Ok(()), || Ok(Vec::new()))
+    align_between(load, aligner, prepared, |_, _| Ok(()), || Ok(Vec::new()))
 }
 
 /// With what is done before reads are placed, and files that are to get their names with the
 /// output, which are written once they are.
-fn align_between<E: AlignmentEngine + Send>(
+fn align_between<E: Send, A: Aligner>(
     load: impl Fn() -> seqloom_terminal::Result<E> + Sync,
+    aligner: fn(Replicated<E>) -> A,
     prepared: Prepared<'_>,
-    before: impl FnOnce(&Replicated<E>, &Job<'_>) -> seqloom_terminal::Result<()>,
+    before: impl FnOnce(&A, &Job<'_>) -> seqloom_terminal::Result<()>,
     after: impl FnOnce() -> seqloom_terminal::Result<Vec<AtomicFile>>,
 ) -> seqloom_terminal::Result<()> {
     let Prepared { mut job, first, mut outputs } = prepared;
     let (engine, placed) =
         allocator::with_own_mappings(|| placing::load(&job.ingest.placement, load))?;
+    let aligner = aligner(engine);
     job.announce_placement(&placed);
     job.announce_certified();
     job.placement = Some(placed);
     job.run.end_phase("load");
-    before(&engine, &job)?;
+    before(&aligner, &job)?;
     // The index keeps its huge pages. In workers' memory they would pass the cap.
     let (totals, mut summary) = placement::with_pages(true, || {
         if job.is_sorted() {
-            sorted::align(engine, &job, first, &mut outputs)
+            sorted::align(aligner, &job, first, &mut outputs)
         } else {
-            streamed::align(&engine, &job, first, &mut outputs)
+            streamed::align(&aligner, &job, first, &mut outputs)
         }
     })?;
     summary::check_none_lost(&totals, &summary)?;

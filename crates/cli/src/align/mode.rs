@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use seqloom_align::engine::native::gapped::{GappedEngine, GappedOptions, MOST_PLACEMENTS};
-use seqloom_align::engine::native::spliced::{Intron, SplicedEngine, SplicedOptions};
-use seqloom_align::engine::native::ungapped::{UngappedEngine, UngappedOptions};
 use seqloom_align::index::IndexInfo;
 use seqloom_io::sink::atomic::AtomicFileError;
+use seqloom_modes::gapped::{GappedEngine, GappedOptions, MOST_PLACEMENTS};
+use seqloom_modes::spliced::{Intron, SplicedEngine, SplicedOptions};
+use seqloom_modes::ungapped::{UngappedEngine, UngappedOptions};
 use seqloom_terminal::{Console, UsageError};
 
 use super::common::CommonArguments;

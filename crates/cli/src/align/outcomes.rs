@@ -378,10 +378,6 @@ impl<S: BatchSink> BatchSink for Judged<'_, S> {
         self.sink.accept_part(scratch, sequence, templates).map_err(JudgedError::Sink)
     }
 
-    fn wants_reads(&self) -> bool {
-        self.outcomes.is_some_and(Outcomes::has_files)
-    }
-
     fn look(
         &self,
         (_, texts): &mut Self::Scratch,

@@ -28,13 +28,13 @@ pub(crate) const WORKER_BYTES: u64 = 24 << 20;
 const IN_HAND_PER_BASE_BYTES: u64 = 8;
 /// Of a batch there is so much room in [`WORKER_BYTES`]: for reads of 2,000 bases.
 const BATCH_BYTES: u64 = 8 << 20;
-/// What the engine holds of one read between seeding and emission, measured at the peak of a
-/// 100 Mbp cohort (RSS, with glibc's heap): 2x150 bp 1.0 kB, 2x100 bp 0.9 kB, 2x50 bp 1.2 kB.
-const HELD_PER_READ_BYTES: u64 = 1280;
-/// The same per base, for long reads.
-const HELD_PER_BASE_BYTES: u64 = 4;
-/// Name and tags of a read that is kept.
-const INPUT_PER_READ_BYTES: u64 = 256;
+/// What is held of one read between seeding and emission beside its bases and qualities: its name,
+/// and five regions of 88 bytes.
+const HELD_PER_READ_BYTES: u64 = 540;
+/// A base and its quality, in the block of the input.
+const HELD_PER_BASE_BYTES: u64 = 2;
+/// Tags that a read brings along, in the block and as they will be written.
+const INPUT_PER_READ_BYTES: u64 = 512;
 /// A lane beside the first: its first block, and what its inputs are inflated in.
 const LANE_BYTES: u64 = 4 << 20;
 /// Below this, too little is left to sort the largest partitions with.
@@ -70,7 +70,7 @@ pub(crate) struct Demand {
     pub(super) read_bases: u64,
     /// More reads than a lane can have, where its size or its end says so.
     pub(super) reads_at_most: Option<u64>,
-    /// Whether what the input says of a read besides its bases is kept until the read is emitted.
+    /// Whether reads bring tags along.
     pub(super) keeps_input: bool,
     /// Genome bins, each with an open chunk; 0 when output streams.
     pub(super) bins: usize,
@@ -113,9 +113,8 @@ pub(super) fn mean_read_bases(first: &[InputBlock]) -> u64 {
 impl Demand {
     /// What is held of one read between seeding and emission.
     fn held_per_read_bytes(&self) -> u64 {
-        let engine = HELD_PER_READ_BYTES.max(HELD_PER_BASE_BYTES * self.read_bases);
-        let input = if self.keeps_input { 2 * self.read_bases + INPUT_PER_READ_BYTES } else { 0 };
-        engine + input
+        let tags = if self.keeps_input { INPUT_PER_READ_BYTES } else { 0 };
+        HELD_PER_READ_BYTES + HELD_PER_BASE_BYTES * self.read_bases + tags
     }
 
     /// Reads of one cohort: those that take it over its size belong to it.

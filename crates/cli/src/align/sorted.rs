@@ -1,24 +1,24 @@
-//! The sorted flow: ingest to partitions, resolve duplicates, finish partitions in order.
+//! The sorted flow: ingest to partitions, then the pipeline of preparation.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use seqloom_align::engine::AlignmentEngine;
-use seqloom_align::ingest::{self, IngestTotals, Ingested};
+use seqloom_align::ingest::{self, Aligner, IngestTotals, Ingested};
+use seqloom_format::index::IndexBuilder;
 use seqloom_io::sink::output::Output;
 use seqloom_io::source::InputBlock;
 use seqloom_io::spill::SpillFile;
-use seqloom_prep::duplicates::{DuplicateMarks, LibraryTable, resolve_all};
-use seqloom_prep::finish::{
-    self, FinishOptions, FinishTrace, OutputTransform, StoredRecords, UnitPlan,
-};
+use seqloom_prep::duplicates::LibraryTable;
+use seqloom_prep::finish::{FinishTrace, StoredRecords};
 use seqloom_prep::input::ReferenceSequences;
-use seqloom_prep::metrics::quality::{GcWindows, MetricsVisitors, ReadGroupNames};
+use seqloom_prep::metrics::quality::ReadGroupNames;
+use seqloom_prep::partition::redistribute::NameSample;
 use seqloom_prep::partition::{
-    Backing, ChunkStore, Collected, Collector, Destination, EndCollector, Grouping, Numbering,
-    PhaseResources, SortOrder, StoreScratch, TemplateNumbers, redistribute,
+    Backing, Collector, Destination, EndCollector, Grouping, Numbering, SortOrder, StoreScratch,
+    TemplateNumbers,
 };
-use seqloom_prep::recalibrate::Applier;
+use seqloom_prep::pipeline::{self, Command, Input, OutputRequest, Phase, Prepared, Request};
+use seqloom_prep::recalibrate::{Applier, StoredCounts};
 use seqloom_prep::steps::Steps;
 use seqloom_runtime::memory::Ledger;
 
@@ -26,19 +26,20 @@ use super::job::Job;
 use super::outcomes::Judged;
 use super::sinks::SortedSink;
 use super::summary::ingest_stages;
-use crate::output::progress::Phase;
+use crate::output::progress;
+use crate::output::resume::Kept;
 use crate::output::summary::{Duplicates, Summary};
 use crate::recalibration::{load_reference, reference_bytes};
 
 /// Weights of phases: shares of the wall time of 100,000 pairs 2x150 with 2 threads, level 6.
-const PHASES: [Phase; 3] = [("align", 80.0), ("duplicates", 1.0), ("write", 19.0)];
+const PHASES: [progress::Phase; 3] = [("align", 80.0), ("duplicates", 1.0), ("write", 19.0)];
 /// The same, with recalibration.
-const RECALIBRATED: [Phase; 4] =
+const RECALIBRATED: [progress::Phase; 4] =
     [("align", 70.0), ("duplicates", 1.0), ("recalibrate", 8.0), ("write", 21.0)];
 
 /// Runs the flow; the output is complete but has no name yet.
-pub(super) fn align<E: AlignmentEngine>(
-    engine: E,
+pub(super) fn align<A: Aligner>(
+    aligner: A,
     job: &Job<'_>,
     first: Vec<Vec<InputBlock>>,
     outputs: &mut [Output],
@@ -52,52 +53,134 @@ pub(super) fn align<E: AlignmentEngine>(
 
     // Ingest.
     job.run.plan_phases(if job.arguments.recalibration.counts() { &RECALIBRATED } else { &PHASES });
-    let Ingested { totals, lane_templates } = ingest_lanes(&engine, job, first, &collector)?;
+    let Ingested { totals, lane_templates } = ingest_lanes(&aligner, job, first, &collector)?;
     let numbers = TemplateNumbers::new(&lane_templates);
     job.run.expect_records(totals.records);
 
     // The engine's memory is free for what follows.
-    drop(engine);
+    drop(aligner);
     backing.ledger.grow(job.plan.freed_bytes);
 
-    // Resolve.
-    let Collected { placed, no_coordinate, no_reference, ends } = collector.into_collected();
-    let options = job.arguments.duplicates.options();
-    let mode = job.arguments.duplicates.duplicate_mode.into();
-    let watch = || job.watch("duplicates", totals.records);
-    let threads = job.run.computing_threads();
-    let resources = PhaseResources { backing: &backing, threads, watch: &watch };
-    let no_coordinate = in_one_order(no_coordinate, &numbers, &resources)?;
-    if options.umi_distance.is_some() {
-        let bytes = DuplicateMarks::families_bytes(totals.templates);
-        placed.spill_for(bytes, &mut StoreScratch::new()?)?;
-    }
-    let resolved =
-        ends.map(|ends| resolve_all(ends, numbers, mode, &options, &resources)).transpose()?;
-    job.run.end_phase("resolve");
+    let input = Input {
+        collected: collector.into_collected(),
+        backing: &backing,
+        numbers,
+        names: &NameSample::default(),
+    };
+    let (late, trace) = (Steps::new(), FinishTrace::default());
+    let aligned = Aligned { job, records: totals.records };
+    let command = (&aligned, None::<&mut Kept>);
+    let Prepared { finished, index, duplicates, metrics, gc_windows } =
+        pipeline::run(input, &request(job, &late), command, outputs, &trace)?;
+    let index = job.output.close(index, outputs)?;
+    job.run.end_phase(Phase::Write.name());
+    let duplicates = duplicates.map(|counters| Duplicates::new(counters, &libraries));
+    let sorted = Summary::sorted(ingest_stages(&job.trace), (finished, &trace), &backing);
+    let read_groups = ReadGroupNames::of(&job.header).ids().collect();
+    Ok((totals, Summary { duplicates, metrics, read_groups, gc_windows, index, ..sorted }))
+}
 
-    // Recalibrate.
-    let stores = [&placed, &no_coordinate, &no_reference];
-    let marks = resolved.as_ref().map(|(marks, _)| marks);
-    let records = StoredRecords { stores: &stores, backing: &backing, marks };
-    let mut bases = reference(job, &records)?;
-    let applier = recalibrate(job, &bases, &records)?;
-    if !job.late.compares && job.arguments.recalibration.counts() {
-        bases = Arc::default();
-        backing.ledger.release(reference_bytes(job.header.references()));
+/// What the pipeline is to do.
+fn request<'a>(job: &'a Job<'_>, late: &'a Steps) -> Request<'a> {
+    let duplicates = &job.arguments.duplicates;
+    Request {
+        duplicate_mode: duplicates.duplicate_mode.into(),
+        duplicates: duplicates.options(),
+        output: OutputRequest {
+            header: &job.header,
+            threads: job.run.computing_threads(),
+            order: SortOrder::Coordinate,
+            encoding: job.output.encoding(),
+            remove_duplicates: duplicates.remove_duplicates,
+            tagging: None,
+            tells_families: duplicates.barcodes.umi_distance().is_some(),
+            late,
+            metrics: job.late.metrics,
+        },
     }
-    job.run.end_phase("recalibrate");
+}
 
-    // Finish.
-    let compared = job.late.compares.then_some(&*bases);
-    let summary = finish(job, &records, applier.as_ref(), compared, outputs)?;
-    let duplicates = resolved.map(|(_, counters)| Duplicates::new(counters, &libraries));
-    Ok((totals, Summary { duplicates, ..summary }))
+/// The command in the course of the pipeline.
+struct Aligned<'a, 'j> {
+    job: &'a Job<'j>,
+    /// Records of the input.
+    records: u64,
+}
+
+impl Command for Aligned<'_, '_> {
+    type Error = seqloom_terminal::Error;
+
+    fn watch(&self, phase: Phase, written_records: u64) -> bool {
+        match phase {
+            Phase::Write => self.job.watch("write", written_records),
+            _ => self.job.watch("duplicates", self.records),
+        }
+    }
+
+    fn end_phase(&self, phase: Phase) {
+        // Lanes are put in order as a part of what comes next.
+        if phase != Phase::Redistribute {
+            self.job.run.end_phase(phase.name());
+        }
+    }
+
+    /// The bases take memory that the index has left.
+    fn reference(
+        &self,
+        records: &StoredRecords<'_>,
+    ) -> seqloom_terminal::Result<Arc<ReferenceSequences>> {
+        let job = self.job;
+        if !job.late.compares && !job.arguments.recalibration.counts() {
+            return Ok(Arc::default());
+        }
+        let references = job.header.references();
+        let bytes = reference_bytes(references);
+        if let Some(placed) = records.stores.first() {
+            placed.spill_for(bytes, &mut StoreScratch::new()?)?;
+        }
+        records.backing.ledger.charge(bytes);
+        load_reference(job.arguments.fasta(), references)
+    }
+
+    fn count(
+        &self,
+        records: &StoredRecords<'_>,
+        reference: &ReferenceSequences,
+    ) -> seqloom_terminal::Result<Option<StoredCounts>> {
+        let Some(asked) = &self.job.late.recalibration else { return Ok(None) };
+        asked.count(&self.job.header, reference, records, &self.job.run)
+    }
+
+    fn applier(
+        &self,
+        counts: Option<&StoredCounts>,
+        backing: &Backing,
+    ) -> seqloom_terminal::Result<Option<Applier>> {
+        let Some(asked) = &self.job.late.recalibration else { return Ok(None) };
+        asked.applier(&self.job.header, (counts, backing), self.job.run.console)
+    }
+
+    fn compared(
+        &self,
+        reference: Arc<ReferenceSequences>,
+        backing: &Backing,
+    ) -> Option<Arc<ReferenceSequences>> {
+        let job = self.job;
+        if !job.late.compares && job.arguments.recalibration.counts() {
+            backing.ledger.release(reference_bytes(job.header.references()));
+        }
+        job.late.compares.then_some(reference)
+    }
+
+    fn begin(&self, outputs: &mut [Output]) -> seqloom_terminal::Result<Option<IndexBuilder>> {
+        self.job.output.write_header(&self.job.header, outputs)?;
+        Ok(self.job.output.index_builder(self.job.header.references().len()))
+    }
 }
 
 /// All lanes to partitions, side by side.
-pub(crate) fn ingest_lanes<E: AlignmentEngine>(
-    engine: &E,
+pub(crate) fn ingest_lanes<A: Aligner>(
+    aligner: &A,
     job: &Job<'_>,
     first: Vec<Vec<InputBlock>>,
     collector: &Collector<'_>,
@@ -107,92 +190,9 @@ pub(crate) fn ingest_lanes<E: AlignmentEngine>(
     let outcomes = job.outcomes.as_ref();
     let judged: Vec<_> = sinks.iter().map(|sink| Judged { sink, outcomes }).collect();
     let lanes = job.lane_inputs(first, &judged);
-    let ingested = ingest::run(lanes, engine, &job.ingest, &job.trace, &watch)?;
+    let ingested = ingest::run(lanes, aligner, &job.ingest, &job.trace, &watch)?;
     job.run.end_phase("ingest");
     Ok(ingested)
-}
-
-/// Records without a coordinate where they lie in the whole input, of however many lanes.
-fn in_one_order<'a>(
-    no_coordinate: ChunkStore<'a>,
-    numbers: &TemplateNumbers,
-    resources: &PhaseResources<'a, '_>,
-) -> seqloom_terminal::Result<ChunkStore<'a>> {
-    Ok(match numbers.lanes() {
-        1 => no_coordinate,
-        _ => redistribute::by_number(no_coordinate, numbers, resources)?,
-    })
-}
-
-/// The bases of the reference, where records are compared with it; they take memory that the index
-/// has left.
-fn reference(
-    job: &Job<'_>,
-    records: &StoredRecords<'_>,
-) -> seqloom_terminal::Result<Arc<ReferenceSequences>> {
-    if !job.late.compares && !job.arguments.recalibration.counts() {
-        return Ok(Arc::default());
-    }
-    let references = job.header.references();
-    let bytes = reference_bytes(references);
-    if let Some(placed) = records.stores.first() {
-        placed.spill_for(bytes, &mut StoreScratch::new()?)?;
-    }
-    records.backing.ledger.charge(bytes);
-    load_reference(job.arguments.fasta(), references)
-}
-
-/// Counts covariates and gives what applies them, if recalibration is asked for.
-fn recalibrate(
-    job: &Job<'_>,
-    reference: &ReferenceSequences,
-    records: &StoredRecords<'_>,
-) -> seqloom_terminal::Result<Option<Applier>> {
-    let Some(asked) = &job.late.recalibration else { return Ok(None) };
-    let counts = asked.count(&job.header, reference, records, &job.run)?;
-    asked.applier(&job.header, (counts.as_ref(), records.backing), job.run.console)
-}
-
-/// Writes all records; they are compared with the bases of the reference, if these are given.
-fn finish(
-    job: &Job<'_>,
-    records: &StoredRecords<'_>,
-    applier: Option<&Applier>,
-    compared: Option<&ReferenceSequences>,
-    outputs: &mut [Output],
-) -> seqloom_terminal::Result<Summary> {
-    let (trace, late) = (FinishTrace::default(), Steps::new());
-    let watch = || job.watch("write", trace.records.load(Ordering::Relaxed));
-    let (threads, references) = (job.run.computing_threads(), job.header.references());
-    let tells_families = job.arguments.duplicates.barcodes.umi_distance().is_some();
-    let families = records.marks.filter(|_| tells_families);
-    let changes =
-        OutputTransform { duplicates: None, families, recalibration: applier, late: &late };
-    job.output.write_header(&job.header, outputs)?;
-    let mut index = job.output.index_builder(references.len());
-    let plan = UnitPlan::new(records.stores);
-    let names = ReadGroupNames::of(&job.header);
-    let asked = job.late.metrics;
-    let metrics = MetricsVisitors::new(asked, compared).with_read_groups(names.clone());
-    let options = FinishOptions {
-        threads,
-        order: SortOrder::Coordinate,
-        encoding: job.output.encoding(),
-        references,
-        remove_duplicates: job.arguments.duplicates.remove_duplicates,
-        editor: (!changes.is_empty()).then_some(&changes),
-        observer: (!asked.is_empty()).then_some(&metrics),
-        trace: &trace,
-        watch: &watch,
-    };
-    let finished = finish::run(records, plan.all(), &options, outputs, index.as_mut())?;
-    let index = job.output.close(index, outputs)?;
-    job.run.end_phase("finish");
-    let gc_windows = compared.filter(|_| asked.gc_bias);
-    let gc_windows = gc_windows.map(|bases| GcWindows::count(bases, threads)).transpose()?;
-    let sorted = Summary::sorted(ingest_stages(&job.trace), (finished, &trace), records.backing);
-    let read_groups = names.ids().collect();
-    Ok(Summary { metrics: metrics.into_metrics(), read_groups, gc_windows, index, ..sorted })
 }
 
 pub(crate) fn library_table(job: &Job<'_>) -> seqloom_terminal::Result<LibraryTable> {

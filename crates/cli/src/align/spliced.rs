@@ -3,13 +3,11 @@
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-use seqloom_align::engine::native::gapped::MateOptions;
-use seqloom_align::engine::native::spliced::{
-    Intron, IntronOptions, LibraryStrand, SplicedOptions, StrandTag,
-};
-use seqloom_align::engine::native::ungapped::Reported;
 use seqloom_align::index::IndexInfo;
 use seqloom_io::known_introns;
+use seqloom_modes::gapped::MateOptions;
+use seqloom_modes::options::Reported;
+use seqloom_modes::spliced::{Intron, IntronOptions, LibraryStrand, SplicedOptions, StrandTag};
 use seqloom_terminal::{Console, UsageError};
 
 use super::common::Common;

@@ -2,8 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use seqloom_align::engine::AlignmentEngine;
-use seqloom_align::ingest::{self, IngestTotals};
+use seqloom_align::ingest::{self, Aligner, IngestTotals};
 use seqloom_io::sink::output::Output;
 use seqloom_io::source::InputBlock;
 
@@ -14,8 +13,8 @@ use super::summary::ingest_stages;
 use crate::output::summary::Summary;
 
 /// Runs the flow; the output is complete but has no name yet.
-pub(super) fn align<E: AlignmentEngine>(
-    engine: &E,
+pub(super) fn align<A: Aligner>(
+    aligner: &A,
     job: &Job<'_>,
     first: Vec<Vec<InputBlock>>,
     outputs: &mut [Output],
@@ -27,7 +26,7 @@ pub(super) fn align<E: AlignmentEngine>(
     let judged = Judged { sink: &sink, outcomes: job.outcomes.as_ref() };
     // A sheet is not streamed: there is one lane.
     let lanes = job.lane_inputs(first, std::slice::from_ref(&judged));
-    let totals = ingest::run(lanes, engine, &job.ingest, &job.trace, &watch)?.totals;
+    let totals = ingest::run(lanes, aligner, &job.ingest, &job.trace, &watch)?.totals;
     let tally = sink.into_tally();
     job.output.close(None, outputs)?;
     job.run.end_phase("ingest");

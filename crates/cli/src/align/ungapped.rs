@@ -2,9 +2,7 @@
 
 use std::path::PathBuf;
 
-use seqloom_align::engine::native::ungapped::{
-    Acceptance, MOST_MISMATCHES, SeedAcceptance, UngappedOptions,
-};
+use seqloom_modes::ungapped::{Acceptance, MOST_MISMATCHES, SeedAcceptance, UngappedOptions};
 
 use super::common::{Common, ONE, reads_file};
 use super::mates::{MateArguments, UNGAPPED_INSERT};

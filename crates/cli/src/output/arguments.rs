@@ -5,6 +5,7 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use seqloom_format::bam_deflate::{Method, Settings};
 use seqloom_prep::duplicates::{DuplicateMode, LocationSource, NamePattern};
 use seqloom_prep::metrics::quality::MetricsRequest;
 use seqloom_runtime::memory::{ByteSize, ParseSizeError};
@@ -26,6 +27,12 @@ pub(crate) struct OutputArguments {
     #[arg(short = 'l', long, value_name = "N", default_value_t = 6,
           value_parser = clap::value_parser!(u8).range(0..=12))]
     pub(crate) level: u8,
+    /// What deflates BAM at levels 1 to 6, to compare with
+    #[arg(long, value_name = "METHOD", default_value = "records", hide = true)]
+    deflate: DeflateArgument,
+    /// Inflate each block of BAM again and compare
+    #[arg(long, hide = true)]
+    check_deflate: bool,
     /// Index written beside a sorted BAM file
     #[arg(long, value_name = "KIND", default_value = "auto")]
     pub(crate) write_index: IndexKind,
@@ -110,6 +117,8 @@ impl OutputArguments {
             output,
             output_format,
             level,
+            deflate,
+            check_deflate: _,
             write_index,
             no_pg,
             md5,
@@ -119,9 +128,18 @@ impl OutputArguments {
             html,
             no_clobber: _,
         } = self;
-        let stream = (output, output_format, level, write_index, no_pg);
+        let stream = (output, output_format, level, deflate, write_index, no_pg);
         // What is counted for the page has to be counted from the beginning.
         format!("{:?}", (stream, md5, metrics_dir, metrics, html.is_some()))
+    }
+
+    /// How blocks of BAM are deflated.
+    pub(crate) fn deflate(&self) -> Settings {
+        let method = match self.deflate {
+            DeflateArgument::Records => Method::Records,
+            DeflateArgument::Libdeflate => Method::Libdeflate,
+        };
+        Settings { level: self.level, method, check: self.check_deflate }
     }
 
     /// Refuses metrics without a place to be put.
@@ -254,6 +272,15 @@ enum MetricsArgument {
     QualityDistribution,
     SamtoolsStats,
     All,
+}
+
+/// `--deflate`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum DeflateArgument {
+    /// By what a record is, where that is worth it.
+    Records,
+    /// libdeflate alone.
+    Libdeflate,
 }
 
 /// Output formats.

@@ -113,7 +113,7 @@ impl<'a> OutputPlan<'a> {
     pub(crate) fn encoding(&self) -> Encoding {
         match self.format {
             OutputFormat::Bam => Encoding::Bam {
-                level: self.arguments.level,
+                deflate: self.arguments.deflate(),
                 index: self.index.map(IndexFormat::scheme),
             },
             OutputFormat::Sam => Encoding::Sam,
@@ -141,8 +141,8 @@ impl<'a> OutputPlan<'a> {
     /// It is too large for BAM.
     pub(crate) fn header_bytes(&self, header: &Header) -> seqloom_terminal::Result<Vec<u8>> {
         match self.encoding() {
-            Encoding::Bam { level, .. } => {
-                compress(&header.encode().map_err(MergeError::Header)?, level)
+            Encoding::Bam { deflate, .. } => {
+                compress(&header.encode().map_err(MergeError::Header)?, deflate.level)
             }
             Encoding::Sam => Ok(header.text()),
         }

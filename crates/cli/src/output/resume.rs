@@ -18,6 +18,7 @@ use seqloom_io::kept::{FoundManifest, KeptFolder};
 use seqloom_io::sink::output::Output;
 use seqloom_io::spill::SpillFile;
 use seqloom_prep::partition::{Backing, SavedValue};
+use seqloom_prep::pipeline::{Checkpoints, Phase, WrittenUnits};
 use seqloom_runtime::error::Class;
 use seqloom_runtime::error::RunError;
 use seqloom_runtime::memory::ByteSize;
@@ -51,44 +52,11 @@ pub(crate) struct ResumeArguments {
     resume_step: Option<ByteSize>,
 }
 
-/// What a run can go on behind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step {
-    /// All input is in partitions.
-    Ingest,
-    /// Duplicates are known.
-    Resolve,
-    /// Records lie by name.
-    Redistribute,
-    /// The recalibration report is made.
-    Recalibrate,
-}
-
-impl Step {
-    const ALL: [Self; 4] = [Self::Ingest, Self::Resolve, Self::Redistribute, Self::Recalibrate];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Ingest => "ingest",
-            Self::Resolve => "resolve",
-            Self::Redistribute => "redistribute",
-            Self::Recalibrate => "recalibrate",
-        }
-    }
-}
-
 /// A named part of what a run is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Part {
     pub(crate) name: String,
     pub(crate) value: String,
-}
-
-/// How many units of the output are written.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct WrittenUnits {
-    pub(crate) written: usize,
-    pub(crate) all: usize,
 }
 
 /// How much of the output is written, and what was counted of it.
@@ -105,14 +73,14 @@ struct Manifest {
     identity: Vec<Part>,
     /// Spill files and their ends.
     spill: Vec<(PathBuf, u64)>,
-    /// By [`Step`].
-    steps: [Option<SavedValue>; Step::ALL.len()],
+    /// By [`Phase`].
+    phases: [Option<SavedValue>; Phase::ALL.len()],
     written: Option<Written>,
 }
 
 state_of_fields!(Part { name, value });
 state_of_fields!(Written { bytes, state });
-state_of_fields!(Manifest { identity, spill, steps, written });
+state_of_fields!(Manifest { identity, spill, phases, written });
 
 impl Manifest {
     fn parse(bytes: &[u8]) -> Result<Self, MalformedState> {
@@ -134,10 +102,10 @@ impl Manifest {
         !self.spill.is_empty() && self.spill.iter().all(is_there)
     }
 
-    /// The step that was done last.
-    fn last_step(&self) -> Option<Step> {
-        let done = |step: &&Step| self.steps[**step as usize].is_some();
-        Step::ALL.iter().rev().find(done).copied()
+    /// The phase that was done last.
+    fn last_phase(&self) -> Option<Phase> {
+        let done = |phase: &&Phase| self.phases[**phase as usize].is_some();
+        Phase::ALL.iter().rev().find(done).copied()
     }
 }
 
@@ -173,7 +141,7 @@ impl Kept {
         let default_bytes = STEP_BYTES_PER_WORKER * run.threads.get() as u64;
         let step_bytes = arguments.resume_step.map_or(default_bytes, |size| size.0);
         let found = find(&mut folder, &identity, run)?;
-        let continued = found.as_ref().and_then(Manifest::last_step).map(Step::name);
+        let continued = found.as_ref().and_then(Manifest::last_phase).map(Phase::name);
         let mut manifest = found.unwrap_or_default();
         if continued.is_none() {
             manifest = Manifest { identity, ..Manifest::default() };
@@ -213,52 +181,6 @@ impl Kept {
     /// The spill files, up to their ends.
     pub(crate) fn spill(&self) -> seqloom_terminal::Result<SpillFile> {
         Ok(SpillFile::named(&self.manifest.spill)?)
-    }
-
-    /// Bytes of records between two calls of [`Kept::save_written`].
-    pub(crate) fn step_bytes(&self) -> u64 {
-        self.step_bytes
-    }
-
-    /// What a step has saved.
-    pub(crate) fn load(
-        &self,
-        step: Step,
-        backing: &Backing,
-    ) -> seqloom_terminal::Result<Option<Vec<u8>>> {
-        let saved = self.manifest.steps[step as usize].as_ref();
-        Ok(saved.map(|saved| saved.read(backing)).transpose()?)
-    }
-
-    /// Keeps what the steps behind this one need of it. Nothing may be spilled meanwhile.
-    pub(crate) fn save(
-        &mut self,
-        step: Step,
-        state: &[u8],
-        backing: &Backing,
-    ) -> seqloom_terminal::Result<()> {
-        self.manifest.steps[step as usize] = Some(SavedValue::write(state, backing)?);
-        self.manifest.spill = backing.spill.sync()?;
-        Ok(self.folder.write_manifest(&self.manifest.encode(step.name()))?)
-    }
-
-    /// What was counted of the output that is written.
-    pub(crate) fn written(&self) -> Option<&[u8]> {
-        self.manifest.written.as_ref().map(|written| &*written.state)
-    }
-
-    /// Keeps how much of the output is written, with what was counted of it.
-    pub(crate) fn save_written(
-        &mut self,
-        units: WrittenUnits,
-        state: Vec<u8>,
-        output: &Output,
-    ) -> seqloom_terminal::Result<()> {
-        output.sync()?;
-        let bytes = output.written_bytes();
-        self.manifest.written = Some(Written { bytes, state: state.into() });
-        let stage = format!("finish {} of {}", units.written, units.all);
-        Ok(self.folder.write_manifest(&self.manifest.encode(&stage))?)
     }
 
     /// The run is complete: nothing is kept any more.
@@ -313,7 +235,7 @@ fn find(
             .into());
         }
     }
-    let found = found.filter(|it| it.last_step().is_some() && it.has_spilled_data());
+    let found = found.filter(|it| it.last_phase().is_some() && it.has_spilled_data());
     if found.is_none() {
         let path = folder.path().display().to_string();
         run.console.error(&format!("seqloom: what {path} keeps is of no use: beginning anew"));
@@ -325,7 +247,7 @@ fn find(
 /// What an earlier run stored for `--resume` cannot be read back.
 #[derive(Debug, thiserror::Error)]
 #[error("the state of the run to resume is damaged: {0}")]
-pub(crate) struct DamagedState(pub(crate) MalformedState);
+struct DamagedState(MalformedState);
 
 impl RunError for DamagedState {
     fn class(&self) -> Class {
@@ -341,6 +263,57 @@ fn program_of(manifest: &[u8]) -> String {
     let theirs = rest.and_then(|rest| rest.rsplit_once(AT)).map(|(theirs, _)| theirs.to_owned());
     // Before builds had digests it began with the program's name.
     theirs.unwrap_or_else(|| "a seqloom before this one".to_owned())
+}
+
+impl Checkpoints for Kept {
+    type Error = seqloom_terminal::Error;
+
+    fn load<T: State>(
+        &self,
+        phase: Phase,
+        backing: &Backing,
+    ) -> seqloom_terminal::Result<Option<T>> {
+        let saved = self.manifest.phases[phase as usize].as_ref();
+        let bytes = saved.map(|saved| saved.read(backing)).transpose()?;
+        Ok(bytes.map(|bytes| T::from_state(&bytes)).transpose().map_err(DamagedState)?)
+    }
+
+    fn save(
+        &mut self,
+        phase: Phase,
+        state: &[u8],
+        backing: &Backing,
+    ) -> seqloom_terminal::Result<()> {
+        self.manifest.phases[phase as usize] = Some(SavedValue::write(state, backing)?);
+        self.manifest.spill = backing.spill.sync()?;
+        Ok(self.folder.write_manifest(&self.manifest.encode(phase.name()))?)
+    }
+
+    fn written<T: State>(&self) -> seqloom_terminal::Result<Option<T>> {
+        let state = self.manifest.written.as_ref().map(|written| &*written.state);
+        Ok(state.map(State::from_state).transpose().map_err(DamagedState)?)
+    }
+
+    fn save_written(
+        &mut self,
+        units: WrittenUnits,
+        state: Vec<u8>,
+        output: &Output,
+    ) -> seqloom_terminal::Result<()> {
+        output.sync()?;
+        let bytes = output.written_bytes();
+        self.manifest.written = Some(Written { bytes, state: state.into() });
+        let stage = format!("finish {} of {}", units.written, units.all);
+        Ok(self.folder.write_manifest(&self.manifest.encode(&stage))?)
+    }
+
+    fn damaged(&self, error: MalformedState) -> seqloom_terminal::Error {
+        DamagedState(error).into()
+    }
+
+    fn step_bytes(&self) -> u64 {
+        self.step_bytes
+    }
 }
 
 /// Options, then files with their fingerprints.

@@ -4,7 +4,6 @@
 //! partitions, resolve duplicates, finish partitions in order.
 
 pub(crate) mod arguments;
-mod checkpoints;
 mod flow;
 mod job;
 mod plan;

@@ -3,7 +3,7 @@
 use std::io::{BufRead, Write};
 use std::str::FromStr;
 
-use seqloom_align::engine::AlignmentEngine;
+use seqloom_align::engine::CohortEngine;
 use seqloom_align::engine::fake::FakeEngine;
 use seqloom_align::engine::replicated::Replicated;
 use seqloom_align::index::{self, IndexInfo};
@@ -172,7 +172,7 @@ struct Shards<'a> {
 
 impl Shards<'_> {
     /// Loads the engine with the first shard that is not done, and keeps it for the others.
-    fn run<E: AlignmentEngine + Send>(
+    fn run<E: CohortEngine + Send>(
         &self,
         load: impl Fn(&CertifiedRun) -> seqloom_terminal::Result<E> + Sync,
         which: Which,
@@ -192,7 +192,7 @@ impl Shards<'_> {
         }
     }
 
-    fn answer<E: AlignmentEngine + Send>(
+    fn answer<E: CohortEngine + Send>(
         &self,
         line: &str,
         load: &(impl Fn(&CertifiedRun) -> seqloom_terminal::Result<E> + Sync),
@@ -220,7 +220,7 @@ impl Shards<'_> {
         }
     }
 
-    fn align<E: AlignmentEngine + Send>(
+    fn align<E: CohortEngine + Send>(
         &self,
         shard: usize,
         load: &(impl Fn(&CertifiedRun) -> seqloom_terminal::Result<E> + Sync),
@@ -267,13 +267,13 @@ impl Shards<'_> {
 }
 
 /// An engine in its place.
-struct Loaded<E: AlignmentEngine> {
+struct Loaded<E: CohortEngine> {
     engine: Replicated<E>,
     placement: Plan,
 }
 
 /// Aligns the part of the input that the job is, and publishes it.
-fn align_one<E: AlignmentEngine>(
+fn align_one<E: CohortEngine>(
     engine: &E,
     job: &Job<'_>,
     first: Vec<Vec<seqloom_io::source::InputBlock>>,

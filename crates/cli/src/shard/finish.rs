@@ -3,13 +3,10 @@
 use std::sync::atomic::Ordering;
 
 use seqloom_format::state::State;
-use seqloom_prep::finish::{
-    self, FinishOptions, FinishTrace, Finished, Fragments, OutputTransform, StoredRecords, UnitPlan,
-};
-use seqloom_prep::metrics::quality::{
-    GatheredMetrics, MetricsRequest, MetricsVisitors, ReadGroupNames,
-};
+use seqloom_prep::finish::{FinishTrace, Finished, Fragments, StoredRecords, UnitPlan};
+use seqloom_prep::metrics::quality::{GatheredMetrics, MetricsRequest};
 use seqloom_prep::partition::SortOrder;
+use seqloom_prep::pipeline::{OutputRequest, Writing};
 use seqloom_prep::steps::Steps;
 use seqloom_terminal::{Console, signals};
 
@@ -49,8 +46,6 @@ pub(crate) fn run(arguments: &RangeArguments, console: &Console) -> seqloom_term
     let marks = loaded.marks()?;
     let applier = count::applier(&loaded)?;
     let bases = compares.then(|| loaded.reference()).transpose()?;
-    let names = ReadGroupNames::of(&loaded.header);
-    let metrics = MetricsVisitors::new(asked, bases.as_deref()).with_read_groups(names);
     let stores = loaded.exchanges.records(&backing, MIN_CHUNK_BYTES as usize, |_, _| true)?;
     let stores = stores.each_ref();
     let records = StoredRecords { stores: &stores, backing: &backing, marks: marks.as_ref() };
@@ -59,26 +54,22 @@ pub(crate) fn run(arguments: &RangeArguments, console: &Console) -> seqloom_term
     let mut output = loaded.folder.create_output(task, ".bgzf")?;
     let (trace, late) = (FinishTrace::default(), Steps::new());
     let watch = || loaded.run.watch("write", (0, None), trace.records.load(Ordering::Relaxed));
-    let changes = OutputTransform {
-        duplicates: None,
-        families: marks.as_ref().filter(|_| loaded.tells_families()),
-        recalibration: applier.as_ref(),
-        late: &late,
-    };
-    let options = FinishOptions {
+    let request = OutputRequest {
+        header: &loaded.header,
         threads: loaded.run.computing_threads(),
         order: SortOrder::Coordinate,
         encoding: output_plan.encoding(),
-        references,
         remove_duplicates: loaded.align.duplicates.remove_duplicates,
-        editor: (!changes.is_empty()).then_some(&changes),
-        observer: (!asked.is_empty()).then_some(&metrics),
-        trace: &trace,
-        watch: &watch,
+        tagging: None,
+        tells_families: loaded.tells_families(),
+        late: &late,
+        metrics: asked,
     };
+    let changes = (applier.as_ref(), bases.as_deref());
+    let writing = Writing::new(&request, &records, changes, &trace, &watch);
     let units = plan.share(range.index, range.of);
-    let (finished, fragments) = finish::run_piece(&records, units, &options, &mut output)?;
-    let parts: Parts = (finished, fragments, metrics.into_metrics());
+    let (finished, fragments) = writing.piece(units, &mut output)?;
+    let parts: Parts = (finished, fragments, writing.into_metrics());
     let described = loaded.folder.create(task, ".parts")?;
     write_sealed(&described, PARTS, &parts.to_state())?;
     let files = NewFile::of_output(output).into_iter().chain([described.into()]);

@@ -17,6 +17,7 @@ use seqloom_io::beside::{bam_indices, with_suffix};
 use seqloom_io::indexed_fasta::IndexedFasta;
 use seqloom_io::reference::ReferenceError;
 use seqloom_runtime::memory::ByteSize;
+use seqloom_runtime::pool::Stopped;
 use seqloom_signal::flow::inputs::{self, Inputs};
 use seqloom_signal::flow::{Input, Numbers, Sequential};
 use seqloom_signal::operations::Locate;
@@ -370,8 +371,10 @@ fn open_sequences(
         );
         return Ok(None);
     };
-    let reads = ReadSequences::open(path, limit, || pass.watch("list reads").is_ok());
-    pass.watch("list reads")?;
+    let reads = ReadSequences::open(path, limit, || pass.watch("list reads"));
+    if !pass.watch("list reads") {
+        return Err(Stopped::Interrupted.into());
+    }
     let reads = reads?;
     if reads.twice() > 0 {
         let (path, twice) = (path.display(), reads.twice());

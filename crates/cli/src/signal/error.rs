@@ -7,7 +7,7 @@ use seqloom_calling::pore_model::ModelError;
 use seqloom_format::slow5::HeaderError;
 use seqloom_io::sink::output::OutputError;
 use seqloom_runtime::error::{Class, Place, RunError};
-use seqloom_runtime::pool::WorkerPanic;
+use seqloom_runtime::pool::Stopped;
 use seqloom_signal::flow::{Account, Fault};
 use seqloom_signal::operations::UnionError;
 use seqloom_signal::store::fast5::Fast5WriteError;
@@ -49,7 +49,7 @@ pub(crate) enum PassError {
     #[error(transparent)]
     Header(#[from] HeaderError),
     #[error(transparent)]
-    Worker(#[from] WorkerPanic),
+    Stopped(#[from] Stopped),
     #[error(transparent)]
     Strict(#[from] StrictFault),
     #[error(transparent)]
@@ -69,8 +69,6 @@ pub(crate) enum PassError {
     /// The inputs are not what the command takes.
     #[error("{0}")]
     Input(String),
-    #[error("interrupted")]
-    Interrupted,
 }
 
 impl RunError for PassError {
@@ -79,7 +77,7 @@ impl RunError for PassError {
             Self::Store(store) => store.class(),
             Self::Output(output) => output.class(),
             Self::Header(_) | Self::Model { .. } | Self::Input(_) => Class::Input,
-            Self::Worker(panic) => panic.class(),
+            Self::Stopped(stop) => stop.class(),
             Self::Strict(fault) => fault.class(),
             Self::Join(join) => join.class(),
             Self::Index(index) => index.class(),
@@ -87,7 +85,6 @@ impl RunError for PassError {
             Self::Call(call) => call.class(),
             Self::SignalFiles(files) => files.class(),
             Self::Usage(_) => Class::Usage,
-            Self::Interrupted => Class::Interrupted,
         }
     }
 
@@ -102,11 +99,10 @@ impl RunError for PassError {
             Self::SignalFiles(files) => files.place(),
             Self::Model { path, .. } => Place::of(path),
             Self::Header(_)
-            | Self::Worker(_)
+            | Self::Stopped(_)
             | Self::Fast5(_)
             | Self::Usage(_)
-            | Self::Input(_)
-            | Self::Interrupted => Place::default(),
+            | Self::Input(_) => Place::default(),
         }
     }
 }

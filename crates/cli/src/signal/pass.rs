@@ -92,13 +92,13 @@ impl<'a> Pass<'a> {
         pass::run(&PassOptions { threads, components, watch: &watch }, source, stage, commit)
     }
 
-    /// Draws progress; an error when a signal asks to stop.
-    pub(super) fn watch(&self, what: &str) -> Result<(), PassError> {
+    /// Draws progress; `false` when a signal asks to stop.
+    pub(super) fn watch(&self, what: &str) -> bool {
         let reads = self.reads.load(Ordering::Relaxed);
         let cpu_s = machine::usage().cpu.as_secs_f64();
         let cores = cpu_s / self.console.wall().as_secs_f64().max(1e-3);
         self.console.progress(&format!("{what}: {reads} reads, {cores:.1} cores busy"));
-        if signals::interrupted() { Err(PassError::Interrupted) } else { Ok(()) }
+        !signals::interrupted()
     }
 
     /// Counts a read that was worked on.

@@ -20,10 +20,11 @@ use seqloom_align::cohort::Pairing;
 use seqloom_align::emit::RecordTags;
 use seqloom_align::engine::bwa::{BwaEngine, BwaOptions};
 use seqloom_align::engine::fake::{FakeEngine, FakeOptions};
-use seqloom_align::engine::{AlignmentEngine, EngineReads, Read};
+use seqloom_align::engine::{CohortEngine, EngineReads, Read};
 use seqloom_align::index::{self, BuildOptions, IndexPaths};
 use seqloom_align::ingest::{self, BatchSink, HeldLimits, IngestOptions, IngestTrace, LaneInput};
 use seqloom_format::bam::{Header, Reference};
+use seqloom_format::bam_deflate::Settings;
 use seqloom_format::index::{BinningScheme, IndexBuilder};
 use seqloom_format::templates::PackedTemplates;
 use seqloom_io::sink::output::Output;
@@ -184,7 +185,7 @@ fn count(batch_reads: u64) -> [(&'static str, u64); 3] {
     let options = FinishOptions {
         threads,
         order: SortOrder::Coordinate,
-        encoding: Encoding::Bam { level: 1, index: Some(scheme) },
+        encoding: Encoding::Bam { deflate: Settings::at_level(1), index: Some(scheme) },
         references: header.references(),
         remove_duplicates: true,
         editor: None,

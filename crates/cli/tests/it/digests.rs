@@ -13,7 +13,7 @@ use crate::common::{folder, names_in, run, words};
 use seqloom_testkit::fastq::{Outputs, simulate_to_files};
 use seqloom_testkit::genome::Genome;
 use seqloom_testkit::reads::{ReadGroup, ReadOptions};
-use seqloom_testkit::skip::data;
+use seqloom_testkit::skip::{data, slow_tests};
 
 /// The real data as commands name it: some outputs have the names of their inputs in them.
 const DATA: &str = "data";
@@ -118,4 +118,42 @@ fn outputs_are_those_of_the_table() {
         "other bytes than before, {} has them: {changed:#?}",
         now.display()
     );
+}
+
+/// Digest of what blocks inflate to.
+fn inflated_digest(path: &Path) -> String {
+    let mut shell = Command::new("sh");
+    let run = run(shell.args(["-c", "gzip -dc \"$0\" | sha256sum"]).arg(path)).ok();
+    run.text().split_whitespace().next().unwrap().to_owned()
+}
+
+/// How BAM is deflated is no part of what it says.
+#[test]
+fn outputs_inflate_to_what_libdeflate_alone_makes() {
+    let Some(refs) = data("refs").filter(|_| slow_tests()) else { return };
+    let (ours, libdeflates) = (folder(), folder());
+    for here in [&ours, &libdeflates] {
+        symlink(refs.parent().unwrap(), here.path().join(DATA)).unwrap();
+    }
+    let (mut differ, mut others) = (Vec::new(), 0);
+    for Row { output, command, .. } in rows() {
+        let deflates = ["seqloom align ", "seqloom prep "].iter().any(|it| command.starts_with(it));
+        if !command.is_empty() {
+            perform(ours.path(), &command);
+            let option = if deflates { " --deflate libdeflate" } else { "" };
+            perform(libdeflates.path(), &format!("{command}{option}"));
+        }
+        if !output.contains(".bam")
+            || [".bai", ".csi", ".md5"].iter().any(|it| output.ends_with(it))
+        {
+            continue;
+        }
+        let [a, b] = [&ours, &libdeflates].map(|here| here.path().join(&output));
+        others += usize::from(fs::read(&a).unwrap() != fs::read(&b).unwrap());
+        if inflated_digest(&a) != inflated_digest(&b) {
+            differ.push(output);
+        }
+    }
+    assert!(differ.is_empty(), "other bytes than libdeflate's, inflated: {differ:#?}");
+    assert!(others > 0, "no output is deflated by records");
 }

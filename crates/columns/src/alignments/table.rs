@@ -13,6 +13,7 @@ use seqloom_io::alignments::{
     AlignmentError, AlignmentScratch, AlignmentSource, RecordBlock, RecordCheck,
 };
 
+use seqloom_runtime::pool::Stopped;
 use seqloom_runtime::schedule::Fetch;
 
 use super::Wanted;
@@ -316,7 +317,7 @@ impl Table for AlignmentTable<'_> {
         for piece in pieces {
             for row in &piece.block.rows[piece.rows.clone()] {
                 let Some(record) = self.body(&piece.block, row) else {
-                    return Err(ColumnsError::Incomplete);
+                    return Err(Stopped::Incomplete.into());
                 };
                 let appended = builders.append(&record, &self.names);
                 appended.map_err(|why| self.value_error(&piece.block, row, why))?;

@@ -11,11 +11,11 @@ use std::sync::{Arc, Mutex};
 
 use arrow_array::RecordBatch;
 use seqloom_io::sink::output::Output;
-use seqloom_runtime::failure::{Failure, lock};
-use seqloom_runtime::monitor::Monitor;
+use seqloom_runtime::failure::lock;
+use seqloom_runtime::flow::{self, Flow, Shared};
 use seqloom_runtime::order::Ordered;
-use seqloom_runtime::pool;
-use seqloom_runtime::schedule::{self, Fetch};
+use seqloom_runtime::pool::Stopped;
+use seqloom_runtime::schedule::{Fetch, Idle};
 
 use self::scheduler::{Batch, Scheduler, Task};
 use crate::error::ColumnsError;
@@ -174,61 +174,72 @@ pub(crate) fn run<T: Table>(
     let empty = table.build(&mut builders, &[])?;
     let (encoder, head) = Encoder::new(&empty)?;
     output.write(&head)?;
-    let flow = Flow {
+    let rows = Rows {
         table,
         empty,
-        scheduler: Monitor::new(Scheduler::new(table, limits, BATCH_BYTES)),
-        failure: Failure::default(),
+        shared: Shared::new(Scheduler::new(table, limits, BATCH_BYTES)),
         ordered: Ordered::default(),
         output: Mutex::new(output),
-        rows: AtomicU64::new(0),
+        written: AtomicU64::new(0),
     };
-    let wake = || flow.scheduler.wake_all();
-    let watch = || {
-        let goes_on = watch(table.progress(), flow.rows.load(Ordering::Relaxed));
-        if goes_on { Ok(()) } else { Err(ColumnsError::Interrupted) }
-    };
-    pool::run(limits.threads, &flow.failure, wake, &watch, |_| flow.work())?;
-    if !flow.scheduler.lock().is_complete() {
-        return Err(ColumnsError::Incomplete);
+    let watch = || watch(table.progress(), rows.written.load(Ordering::Relaxed));
+    flow::run(&rows, limits.threads, &watch)?;
+    if !rows.shared.scheduler().lock().is_complete() {
+        return Err(Stopped::Incomplete.into());
     }
-    lock(&flow.output).write(&encoder.end()?)?;
-    let (rows, batches) = (flow.rows.load(Ordering::Relaxed), flow.ordered.committed());
-    Ok(Totals { rows, batches })
+    lock(&rows.output).write(&encoder.end()?)?;
+    let (written, batches) = (rows.written.load(Ordering::Relaxed), rows.ordered.committed());
+    Ok(Totals { rows: written, batches })
 }
 
-struct Flow<'a, T: Table> {
+/// The rows of a table on their way to a stream.
+struct Rows<'a, T: Table> {
     table: &'a T,
     empty: RecordBatch,
-    scheduler: Monitor<Scheduler<'a, T>>,
-    failure: Failure<ColumnsError>,
+    shared: Shared<Scheduler<'a, T>, ColumnsError>,
     ordered: Ordered<Encoded>,
     output: Mutex<&'a mut Output>,
-    rows: AtomicU64,
+    written: AtomicU64,
 }
 
-impl<T: Table> Flow<'_, T> {
-    fn work(&self) -> Result<(), ColumnsError> {
-        let mut scratch = T::Scratch::default();
-        let mut builders = self.table.builders();
-        let (mut encoder, _) = Encoder::new(&self.empty)?;
-        while let Some(task) = self.next_task() {
-            match task {
-                Task::Fetch => self.fetch(&mut scratch)?,
-                Task::Build(batch) => self.build(batch, &mut builders, &mut encoder)?,
-            }
+/// One worker's memory.
+struct Worker<T: Table> {
+    scratch: T::Scratch,
+    builders: T::Builders,
+    encoder: Encoder,
+}
+
+impl<'a, T: Table> Flow for Rows<'a, T> {
+    type Scheduler = Scheduler<'a, T>;
+    type Task = Task<T::Block>;
+    type Worker = Worker<T>;
+    type Error = ColumnsError;
+
+    fn shared(&self) -> &Shared<Scheduler<'a, T>, ColumnsError> {
+        &self.shared
+    }
+
+    fn worker(&self, _: usize) -> Result<Worker<T>, ColumnsError> {
+        let (encoder, _) = Encoder::new(&self.empty)?;
+        Ok(Worker { scratch: T::Scratch::default(), builders: self.table.builders(), encoder })
+    }
+
+    fn next(scheduler: &mut Scheduler<'a, T>) -> Result<Task<T::Block>, Idle> {
+        scheduler.next_task()
+    }
+
+    fn perform(&self, worker: &mut Worker<T>, task: Task<T::Block>) -> Result<(), ColumnsError> {
+        match task {
+            Task::Fetch => self.fetch(&mut worker.scratch),
+            Task::Build(batch) => self.build(batch, &mut worker.builders, &mut worker.encoder),
         }
-        Ok(())
     }
+}
 
-    fn next_task(&self) -> Option<Task<T::Block>> {
-        let stopped = || self.failure.stopped();
-        schedule::next_task(&self.scheduler, stopped, Scheduler::next_task)
-    }
-
+impl<T: Table> Rows<'_, T> {
     fn fetch(&self, scratch: &mut T::Scratch) -> Result<(), ColumnsError> {
         let fetched = self.table.fetch(scratch)?;
-        self.scheduler.update(|scheduler| scheduler.fetched(fetched))
+        self.shared.scheduler().update(|scheduler| scheduler.fetched(fetched))
     }
 
     fn build(
@@ -246,13 +257,13 @@ impl<T: Table> Flow<'_, T> {
                 self.table.recycle(block);
             }
         }
-        self.scheduler.update(|scheduler| scheduler.released(released_bytes));
+        self.shared.scheduler().update(|scheduler| scheduler.released(released_bytes));
         let encoded = Encoded { rows: built.num_rows() as u64, bytes: encoder.encode(&built)? };
         drop(built);
         self.ordered.deposit(sequence, encoded, |encoded| {
             lock(&self.output).write(&encoded.bytes)?;
-            self.rows.fetch_add(encoded.rows, Ordering::Relaxed);
-            self.scheduler.update(Scheduler::committed);
+            self.written.fetch_add(encoded.rows, Ordering::Relaxed);
+            self.shared.scheduler().update(Scheduler::committed);
             Ok(())
         })
     }

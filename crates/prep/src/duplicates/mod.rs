@@ -38,7 +38,7 @@ pub use metrics::{
     DuplicateSetHistogram, DuplicationCounters, DuplicationMetrics, SampledPairs, Saturation,
     SetSizes,
 };
-pub(crate) use phase::{Interrupted, for_each_chunk};
+pub(crate) use phase::for_each_chunk;
 pub use phase::{ResolveError, resolve_all};
 pub use read_end::{ReadEndError, ReadEndOptions, examine_template};
 pub(crate) use relatives::{Relative, share_families};

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use seqloom_io::spill::SpillError;
 use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::failure::{Failure, lock};
-use seqloom_runtime::pool::{self, WorkerPanic};
+use seqloom_runtime::pool::{self, Stopped};
 use seqloom_runtime::turnstile::Turnstile;
 
 use super::{
@@ -32,12 +32,9 @@ pub enum ResolveError {
     /// Families are numbered by templates, of which there are too many.
     #[error("families of UMIs are told apart among at most {} templates", u32::MAX)]
     TooManyTemplates,
-    /// A bug.
+    /// The workers were stopped.
     #[error(transparent)]
-    Panic(#[from] WorkerPanic),
-    /// The run was stopped from outside.
-    #[error("interrupted")]
-    Interrupted,
+    Stopped(#[from] Stopped),
 }
 
 impl RunError for ResolveError {
@@ -46,8 +43,7 @@ impl RunError for ResolveError {
             Self::Spill(spill) => spill.class(),
             Self::Name(name) => name.class(),
             Self::TooManyTemplates => Class::Input,
-            Self::Panic(panic) => panic.class(),
-            Self::Interrupted => Class::Interrupted,
+            Self::Stopped(stop) => stop.class(),
         }
     }
 
@@ -55,17 +51,8 @@ impl RunError for ResolveError {
         match self {
             Self::Spill(spill) => spill.place(),
             Self::Name(name) => name.place(),
-            Self::TooManyTemplates | Self::Panic(_) | Self::Interrupted => Place::default(),
+            Self::TooManyTemplates | Self::Stopped(_) => Place::default(),
         }
-    }
-}
-
-/// The run was stopped from outside, in the words of whichever phase is on.
-pub(crate) struct Interrupted;
-
-impl From<Interrupted> for ResolveError {
-    fn from(_: Interrupted) -> Self {
-        Self::Interrupted
     }
 }
 
@@ -146,7 +133,7 @@ impl PhaseResources<'_, '_> {
     ) -> Result<Vec<T>, E>
     where
         T: Default + Send,
-        E: From<SpillError> + From<WorkerPanic> + From<Interrupted> + Send,
+        E: From<SpillError> + From<Stopped> + Send,
     {
         let inside = INSIDE_PER_WORKER * self.threads.get();
         let turnstile = Turnstile::new(&self.backing.ledger, inside);
@@ -156,12 +143,11 @@ impl PhaseResources<'_, '_> {
             let partition = usize::try_from(ticket).ok().filter(|&p| p < END_PARTITIONS)?;
             Some(cost_bytes(partition))
         };
-        let watch = || if (self.watch)() { Ok(()) } else { Err(Interrupted.into()) };
         pool::run(
             self.threads,
             &failure,
             || turnstile.close(),
-            &watch,
+            self.watch,
             |_| {
                 let mut own = T::default();
                 let mut scratch = StoreScratch::new()?;

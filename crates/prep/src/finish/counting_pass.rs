@@ -46,7 +46,6 @@ pub fn counting_pass(
     let (stretches, chunks) = stretches(records.stores);
     let next = AtomicUsize::new(0);
     let failure = Failure::default();
-    let watch = || if (options.watch)() { Ok(()) } else { Err(FinishError::Interrupted) };
     let (marks, seen) = (records.marks, options.records);
     let work = |_| {
         let mut visitor = visitors.visitor();
@@ -66,7 +65,7 @@ pub fn counting_pass(
         }
         Ok(())
     };
-    pool::run(options.threads, &failure, || (), &watch, work)
+    pool::run(options.threads, &failure, || (), options.watch, work)
 }
 
 /// Closes all chunks and numbers them.

@@ -1,11 +1,13 @@
 //! Records to output bytes: BGZF blocks of BAM with their index entries, or lines of SAM.
 //!
 //! An encoder works on one *unit*, a run of consecutive records of the output; units are encoded in
-//! parallel and their bytes put one behind the other. A unit starts a block of its own, so blocks
-//! are cut where units and records say, whoever encodes them.
+//! parallel and their bytes put one behind the other. A unit starts a block of its own, and its
+//! blocks share what the compressor knows of it and no more, so bytes are what units and records
+//! say, whoever encodes them.
 
 use seqloom_format::bam::{RecordError, RecordRef, Reference, set_duplicate};
-use seqloom_format::bgzf::{BgzfError, BlockCompressor, MAX_PAYLOAD_BYTES, VirtualOffset};
+use seqloom_format::bam_deflate::{BamCompressor, Settings};
+use seqloom_format::bgzf::{BgzfError, MAX_PAYLOAD_BYTES, VirtualOffset};
 use seqloom_format::index::{BinningScheme, IndexError, IndexFragment};
 use seqloom_format::sam;
 use seqloom_runtime::error::{Class, RunError};
@@ -13,10 +15,10 @@ use seqloom_runtime::error::{Class, RunError};
 /// What records become.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
-    /// BAM in BGZF blocks deflated at `level` (0 to 12), with index entries if `index` says so.
+    /// BAM in BGZF blocks, with index entries if `index` says so.
     Bam {
-        /// libdeflate's level; 0 stores.
-        level: u8,
+        /// How blocks are deflated.
+        deflate: Settings,
         /// Scheme of the index, if one is wanted.
         index: Option<BinningScheme>,
     },
@@ -59,7 +61,7 @@ pub struct EncodedUnit {
 /// One worker's encoder.
 pub struct Encoder<'a> {
     references: &'a [Reference],
-    compressor: Option<BlockCompressor>,
+    compressor: Option<BamCompressor>,
     payload: Vec<u8>,
     /// Bytes of the unit that were drained already.
     drained_bytes: u64,
@@ -74,7 +76,7 @@ impl<'a> Encoder<'a> {
     /// A level that does not exist.
     pub fn new(encoding: Encoding, references: &'a [Reference]) -> Result<Self, EncodeError> {
         let (compressor, scheme) = match encoding {
-            Encoding::Bam { level, index } => (Some(BlockCompressor::new(level)?), index),
+            Encoding::Bam { deflate, index } => (Some(BamCompressor::new(deflate)?), index),
             Encoding::Sam => (None, None),
         };
         Ok(Self {
@@ -164,6 +166,9 @@ impl<'a> Encoder<'a> {
     pub fn finish_unit(&mut self) -> Result<EncodedUnit, EncodeError> {
         if self.compressor.is_some() && !self.payload.is_empty() {
             self.flush_block()?;
+        }
+        if let Some(compressor) = &mut self.compressor {
+            compressor.end_unit();
         }
         self.drained_bytes = 0;
         let next = EncodedUnit { bytes: Vec::new(), index: self.scheme.map(IndexFragment::new) };

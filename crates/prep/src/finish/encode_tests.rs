@@ -5,7 +5,8 @@ use crate::test_records::{body, records, references};
 use proptest::prelude::*;
 use seqloom_testkit::random::Random;
 
-const BAM: Encoding = Encoding::Bam { level: 1, index: Some(BinningScheme::BAI) };
+const BAM: Encoding =
+    Encoding::Bam { deflate: Settings::at_level(1), index: Some(BinningScheme::BAI) };
 
 /// Encodes as one unit; drained whenever `drains` says so.
 fn encode(bodies: &[Vec<u8>], mut drains: impl FnMut() -> bool) -> (Vec<u8>, IndexFragment) {

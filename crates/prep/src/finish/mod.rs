@@ -24,7 +24,7 @@ use seqloom_io::spill::SpillError;
 use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::failure::{Failure, lock};
 use seqloom_runtime::monitor::Monitor;
-use seqloom_runtime::pool::{self, WorkerPanic};
+use seqloom_runtime::pool::{self, Stopped};
 use seqloom_runtime::trace::Stage;
 use seqloom_runtime::turnstile::{Pass, Turnstile};
 
@@ -73,12 +73,9 @@ pub enum FinishError {
     /// A visitor or an editor failed.
     #[error(transparent)]
     Hook(#[from] HookError),
-    /// A bug.
+    /// The workers were stopped.
     #[error(transparent)]
-    Panic(#[from] WorkerPanic),
-    /// The run was stopped from outside.
-    #[error("interrupted")]
-    Interrupted,
+    Stopped(#[from] Stopped),
 }
 
 impl RunError for FinishError {
@@ -90,8 +87,7 @@ impl RunError for FinishError {
             Self::Index(_) => Class::Input,
             Self::Output(output) => output.class(),
             Self::Hook(hook) => hook.class(),
-            Self::Panic(panic) => panic.class(),
-            Self::Interrupted => Class::Interrupted,
+            Self::Stopped(stop) => stop.class(),
         }
     }
 
@@ -100,11 +96,9 @@ impl RunError for FinishError {
             Self::Spill(spill) => spill.place(),
             Self::Output(output) => output.place(),
             Self::Hook(hook) => hook.place(),
-            Self::Record(_)
-            | Self::Encode(_)
-            | Self::Index(_)
-            | Self::Panic(_)
-            | Self::Interrupted => Place::default(),
+            Self::Record(_) | Self::Encode(_) | Self::Index(_) | Self::Stopped(_) => {
+                Place::default()
+            }
         }
     }
 }
@@ -279,8 +273,7 @@ fn finish_units<'o>(
         turnstile.close();
         finish.turn.wake_all();
     };
-    let watch = || if (options.watch)() { Ok(()) } else { Err(FinishError::Interrupted) };
-    pool::run(options.threads, &finish.failure, wake, &watch, |_| {
+    pool::run(options.threads, &finish.failure, wake, options.watch, |_| {
         let finished = finish.work()?;
         lock(&total).merge(&finished);
         Ok(())
@@ -441,7 +434,7 @@ impl<'a> Finish<'a, '_> {
         let ordered = &self.stripes[place.stripe].ordered;
         self.turn.wait_for(|()| {
             if self.failure.stopped() {
-                return Some(Err(FinishError::Interrupted));
+                return Some(Err(Stopped::Interrupted.into()));
             }
             (ordered.committed() >= place.sequence).then_some(Ok(()))
         })

@@ -4,6 +4,7 @@ use super::*;
 use crate::partition::store::ChunkStore;
 use crate::test_records::{backing, body};
 use proptest::prelude::*;
+use seqloom_runtime::pool::Stopped;
 use seqloom_testkit::random::Random;
 
 /// Records of one partition in a store, with many at equal places.
@@ -81,8 +82,8 @@ fn an_error_of_the_visitor_ends_the_visit() {
     let sorting = Sorting { order: SortOrder::QueryName, marks: None, backing: &backing };
     let outcome = sorting.visit_merged(store.take(0), 1, &mut scratch, |_, _| {
         seen += 1;
-        if seen == 7 { Err(FinishError::Interrupted) } else { Ok(()) }
+        if seen == 7 { Err(Stopped::Interrupted.into()) } else { Ok(()) }
     });
-    assert!(matches!(outcome, Err(FinishError::Interrupted)));
+    assert!(matches!(outcome, Err(FinishError::Stopped(Stopped::Interrupted))));
     assert_eq!(seen, 7);
 }

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use seqloom_io::alignments::AlignmentError;
 use seqloom_io::spill::SpillError;
 use seqloom_runtime::error::{Class, Place, RunError};
-use seqloom_runtime::pool::WorkerPanic;
+use seqloom_runtime::pool::Stopped;
 
 use crate::duplicates::NAME_OF_ITS_OWN;
-use crate::duplicates::{Interrupted, ReadEndError};
+use crate::duplicates::ReadEndError;
 use crate::partition::collect::CollectError;
 use crate::steps::StepError;
 
@@ -70,15 +70,9 @@ pub enum IngestError {
     /// Records could not be kept.
     #[error(transparent)]
     Collect(#[from] CollectError),
-    /// A bug.
+    /// The workers were stopped.
     #[error(transparent)]
-    Panic(#[from] WorkerPanic),
-    /// The source ended although records are missing.
-    #[error("the input ended before its last block was delivered")]
-    Incomplete,
-    /// The run was stopped from outside.
-    #[error("interrupted")]
-    Interrupted,
+    Stopped(#[from] Stopped),
 }
 
 impl RunError for IngestError {
@@ -91,9 +85,7 @@ impl RunError for IngestError {
             Self::At { error, .. } => error.class(),
             Self::Step(step) => step.class(),
             Self::Collect(collect) => collect.class(),
-            Self::Panic(panic) => panic.class(),
-            Self::Incomplete => Class::Bug,
-            Self::Interrupted => Class::Interrupted,
+            Self::Stopped(stop) => stop.class(),
         }
     }
 
@@ -107,7 +99,7 @@ impl RunError for IngestError {
             Self::At { path, record, name, .. } => Place::of(path).at_record(*record).at_name(name),
             Self::Step(step) => step.place(),
             Self::Collect(collect) => collect.place(),
-            Self::Panic(_) | Self::Incomplete | Self::Interrupted => Place::default(),
+            Self::Stopped(_) => Place::default(),
         }
     }
 }
@@ -130,11 +122,5 @@ fn without_place(error: &IngestError) -> String {
 impl From<SpillError> for IngestError {
     fn from(error: SpillError) -> Self {
         Self::Collect(error.into())
-    }
-}
-
-impl From<Interrupted> for IngestError {
-    fn from(_: Interrupted) -> Self {
-        Self::Interrupted
     }
 }

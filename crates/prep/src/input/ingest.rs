@@ -9,10 +9,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use seqloom_format::state_of_fields;
 use seqloom_format::templates::PackedTemplates;
 use seqloom_io::alignments::{AlignmentError, AlignmentScratch, AlignmentSource, Truncation};
-use seqloom_runtime::failure::{Failure, lock};
-use seqloom_runtime::monitor::Monitor;
+use seqloom_runtime::failure::lock;
+use seqloom_runtime::flow::{self, Flow, Shared};
+use seqloom_runtime::pool::Stopped;
+use seqloom_runtime::schedule::Idle;
 use seqloom_runtime::trace::Stage;
-use seqloom_runtime::{pool, schedule};
 
 use super::scheduler::{Batch, CoordinateClaim, Scheduler, Surveyed, Task};
 use crate::partition::collect::{CollectError, Collector, Grouping};
@@ -90,19 +91,16 @@ pub fn run(
         collector,
         options,
         trace,
-        scheduler: Monitor::new(scheduler),
-        failure: Failure::default(),
+        shared: Shared::new(scheduler),
         steps: Mutex::default(),
     };
-    let watch = || if watch() { Ok(()) } else { Err(IngestError::Interrupted) };
-    let wake = || ingest.scheduler.wake_all();
-    pool::run(threads, &ingest.failure, wake, &watch, |_| ingest.work())?;
-    let mut scheduler = ingest.scheduler.lock();
+    flow::run(&ingest, threads, watch)?;
+    let mut scheduler = ingest.shared.scheduler().lock();
     if !scheduler.is_complete() {
-        return Err(IngestError::Incomplete);
+        return Err(Stopped::Incomplete.into());
     }
     if let Some(names) = options.names
-        && let Some(apart) = names.first_apart(threads, &|| watch().is_ok())?
+        && let Some(apart) = names.first_apart(threads, watch)?
     {
         return Err(scheduler.apart(apart));
     }
@@ -118,8 +116,7 @@ struct Ingest<'a> {
     collector: &'a Collector<'a>,
     options: &'a IngestOptions<'a>,
     trace: &'a IngestTrace,
-    scheduler: Monitor<Scheduler<'a>>,
-    failure: Failure<IngestError>,
+    shared: Shared<Scheduler<'a>, IngestError>,
     steps: Mutex<StepCounts>,
 }
 
@@ -132,31 +129,47 @@ struct Worker {
     store: StoreScratch,
 }
 
-impl Ingest<'_> {
-    fn work(&self) -> Result<(), IngestError> {
-        let mut worker = Worker {
+impl<'a> Flow for Ingest<'a> {
+    type Scheduler = Scheduler<'a>;
+    type Task = Task;
+    type Worker = Worker;
+    type Error = IngestError;
+
+    fn shared(&self) -> &Shared<Scheduler<'a>, IngestError> {
+        &self.shared
+    }
+
+    fn worker(&self, _: usize) -> Result<Worker, IngestError> {
+        Ok(Worker {
             fetch: AlignmentScratch::default(),
             steps: StepScratch::default(),
             counts: StepCounts::default(),
             packed: PackedTemplates::default(),
             store: StoreScratch::new().map_err(CollectError::from)?,
-        };
-        while let Some(task) = self.trace.wait.time(|| self.next_task()) {
-            match task {
-                Task::Fetch => self.fetch(&mut worker)?,
-                Task::Process(batch) => self.process(batch, &mut worker)?,
-            }
+        })
+    }
+
+    fn next(scheduler: &mut Scheduler<'a>) -> Result<Task, Idle> {
+        scheduler.next_task()
+    }
+
+    fn perform(&self, worker: &mut Worker, task: Task) -> Result<(), IngestError> {
+        match task {
+            Task::Fetch => self.fetch(worker),
+            Task::Process(batch) => self.process(batch, worker),
         }
+    }
+
+    fn retire(&self, worker: Worker) {
         lock(&self.steps).merge(&worker.counts);
-        Ok(())
     }
 
-    /// The next task, waiting for one if need be; `None` when all is done or the run has failed.
-    fn next_task(&self) -> Option<Task> {
-        let stopped = || self.failure.stopped();
-        schedule::next_task(&self.scheduler, stopped, Scheduler::next_task)
+    fn wait(&self) -> Option<&Stage> {
+        Some(&self.trace.wait)
     }
+}
 
+impl Ingest<'_> {
     fn fetch(&self, worker: &mut Worker) -> Result<(), IngestError> {
         let fetched = self.trace.fetch.time(|| {
             let fetched = self.source.fetch(&mut worker.fetch)?;
@@ -165,7 +178,7 @@ impl Ingest<'_> {
                 Surveyed { block, found }
             }))
         })?;
-        self.scheduler.update(|scheduler| scheduler.fetched(fetched))
+        self.shared.scheduler().update(|scheduler| scheduler.fetched(fetched))
     }
 
     fn process(&self, batch: Batch, worker: &mut Worker) -> Result<(), IngestError> {
@@ -217,7 +230,7 @@ impl Ingest<'_> {
         let found = templates.find(|((it, _), _)| *it == ordinal);
         let Some((_, (record, records))) = found else { return error };
         let name = String::from_utf8_lossy(templates::name_of(records)).replace('\0', "");
-        let (path, record) = self.scheduler.lock().place_of(record);
+        let (path, record) = self.shared.scheduler().lock().place_of(record);
         IngestError::At { path, record, name, error: Box::new(error) }
     }
 }

@@ -17,5 +17,6 @@ pub use genome_bins::GenomeBins;
 pub use numbers::{Numbering, TemplateNumbers};
 pub use order::SortOrder;
 pub use store::{
-    Backing, ChunkStore, PhaseResources, SavedStore, SavedValue, StoreScratch, write_out,
+    Backing, ChunkStore, PhaseResources, SavedStore, SavedValue, StoreScratch, WriteOutError,
+    write_out,
 };

@@ -17,7 +17,7 @@ use seqloom_format::state::{MalformedState, State};
 use seqloom_io::spill::SpillError;
 use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::failure::{Failure, lock};
-use seqloom_runtime::pool::{self, WorkerPanic};
+use seqloom_runtime::pool::{self, Stopped};
 
 use crate::duplicates::mix;
 use crate::partition::frame::{frame_of, frames, template_of};
@@ -43,12 +43,9 @@ pub enum RedistributeError {
     /// A record is malformed, which can only be damage.
     #[error("a stored record is damaged: {0}")]
     Record(#[from] RecordError),
-    /// A bug.
+    /// The workers were stopped.
     #[error(transparent)]
-    Panic(#[from] WorkerPanic),
-    /// The run was stopped from outside.
-    #[error("interrupted")]
-    Interrupted,
+    Stopped(#[from] Stopped),
 }
 
 impl RunError for RedistributeError {
@@ -56,15 +53,14 @@ impl RunError for RedistributeError {
         match self {
             Self::Spill(spill) => spill.class(),
             Self::Record(_) => Class::Output,
-            Self::Panic(panic) => panic.class(),
-            Self::Interrupted => Class::Interrupted,
+            Self::Stopped(stop) => stop.class(),
         }
     }
 
     fn place(&self) -> Place {
         match self {
             Self::Spill(spill) => spill.place(),
-            Self::Record(_) | Self::Panic(_) | Self::Interrupted => Place::default(),
+            Self::Record(_) | Self::Stopped(_) => Place::default(),
         }
     }
 }
@@ -291,7 +287,6 @@ fn move_all<P: Placer>(
     let &PhaseResources { backing, threads, watch } = resources;
     let next = AtomicUsize::new(0);
     let failure = Failure::default();
-    let watch = || if watch() { Ok(()) } else { Err(RedistributeError::Interrupted) };
     let work = |_| {
         let (mut placer, mut scratch) = (placer(), StoreScratch::new()?);
         while !failure.stopped() {
@@ -310,7 +305,7 @@ fn move_all<P: Placer>(
         }
         Ok(())
     };
-    pool::run(threads, &failure, || (), &watch, work)
+    pool::run(threads, &failure, || (), watch, work)
 }
 
 #[cfg(test)]

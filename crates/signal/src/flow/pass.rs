@@ -11,10 +11,11 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 
 use seqloom_format::signal::SignalRead;
-use seqloom_runtime::failure::{Failure, lock};
-use seqloom_runtime::monitor::Monitor;
+use seqloom_runtime::failure::lock;
+use seqloom_runtime::flow::{self, Flow, Shared};
 use seqloom_runtime::order::Ordered;
-use seqloom_runtime::pool::{self, WorkerPanic};
+use seqloom_runtime::pool::Stopped;
+use seqloom_runtime::schedule::Idle;
 use seqloom_runtime::trace;
 
 use crate::flow::account::{Fault, Loss};
@@ -127,6 +128,8 @@ pub trait Stage: Sync {
 /// Who may take a batch.
 struct Window {
     in_flight: usize,
+    /// Batches that may be taken and not yet committed.
+    at_most: usize,
     ended: bool,
 }
 
@@ -137,22 +140,90 @@ struct Supply<B> {
 }
 
 /// How a pass runs.
-pub struct PassOptions<'a, E> {
+pub struct PassOptions<'a> {
     /// Workers.
     pub threads: NonZeroUsize,
     /// Where time is booked.
     pub components: &'a Components,
-    /// Called every 200 ms while the workers run; its error ends the pass.
-    pub watch: &'a dyn Fn() -> Result<(), E>,
+    /// Called every 200 ms while the workers run; where it says `false`, the pass is interrupted.
+    pub watch: &'a dyn Fn() -> bool,
+}
+
+/// What the workers of a pass share.
+struct Pass<'a, B, S: Stage, C, E> {
+    stage: &'a S,
+    components: &'a Components,
+    shared: Shared<Window, E>,
+    supply: Mutex<Supply<B>>,
+    ordered: Ordered<S::Output>,
+    commit: Mutex<C>,
+    recycled: Mutex<Vec<S::Output>>,
+}
+
+/// One worker's memory.
+struct Worker<S: Stage> {
+    scratch: S::Scratch,
+    work: Work,
+}
+
+impl<B, S, C, E> Flow for Pass<'_, B, S, C, E>
+where
+    B: BatchSource,
+    S: Stage,
+    C: FnMut(&mut S::Output) -> Result<(), E> + Send,
+    E: From<Stopped> + From<StoreError> + Send,
+{
+    type Scheduler = Window;
+    /// To take a batch and work on it.
+    type Task = ();
+    type Worker = Worker<S>;
+    type Error = E;
+
+    fn shared(&self) -> &Shared<Window, E> {
+        &self.shared
+    }
+
+    fn worker(&self, _: usize) -> Result<Worker<S>, E> {
+        Ok(Worker { scratch: self.stage.scratch(), work: Work::default() })
+    }
+
+    fn next(window: &mut Window) -> Result<(), Idle> {
+        if window.ended {
+            return Err(Idle::Finished);
+        }
+        if window.in_flight == window.at_most {
+            return Err(Idle::Wait);
+        }
+        window.in_flight += 1;
+        Ok(())
+    }
+
+    fn perform(&self, Worker { scratch, work }: &mut Worker<S>, (): ()) -> Result<(), E> {
+        let Self { components, shared, .. } = self;
+        let Some(sequence) = take(&self.supply, work, components)? else {
+            shared.scheduler().update(|window| window.ended = true);
+            shared.scheduler().wake_all();
+            return Ok(());
+        };
+        fetch(work, components)?;
+        let mut output = lock(&self.recycled).pop().unwrap_or_default();
+        self.stage.process(scratch, work, &mut output);
+        self.ordered.deposit(sequence, output, |mut output| {
+            components.write.time(|| (lock(&self.commit))(&mut output))?;
+            lock(&self.recycled).push(output);
+            shared.scheduler().update(|window| window.in_flight -= 1);
+            Ok::<_, E>(())
+        })
+    }
 }
 
 /// Runs a pass. `commit` is called with one result after the other, in the
 /// order of the source, and never by two workers at once.
 ///
 /// # Errors
-/// The first error of source, `commit`, `watch` or worker.
+/// The first error of source, `commit` or worker.
 pub fn run<B, S, E>(
-    options: &PassOptions<'_, E>,
+    options: &PassOptions<'_>,
     source: B,
     stage: &S,
     commit: impl FnMut(&mut S::Output) -> Result<(), E> + Send,
@@ -160,48 +231,20 @@ pub fn run<B, S, E>(
 where
     B: BatchSource,
     S: Stage,
-    E: From<WorkerPanic> + From<StoreError> + Send,
+    E: From<Stopped> + From<StoreError> + Send,
 {
     let &PassOptions { threads, components, watch } = options;
-    let max_in_flight = threads.get() * AHEAD_PER_WORKER;
-    let failure = Failure::<E>::default();
-    let window = Monitor::new(Window { in_flight: 0, ended: false });
-    let supply = Mutex::new(Supply { source, next: 0 });
-    let ordered = Ordered::default();
-    let commit = Mutex::new(commit);
-    let recycled = Mutex::new(Vec::new());
-    let enter = || {
-        window.wait_for(|window: &mut Window| {
-            if window.ended || failure.stopped() {
-                return Some(false);
-            }
-            let has_room = window.in_flight < max_in_flight;
-            window.in_flight += usize::from(has_room);
-            has_room.then_some(true)
-        })
+    let at_most = threads.get() * AHEAD_PER_WORKER;
+    let pass = Pass {
+        stage,
+        components,
+        shared: Shared::new(Window { in_flight: 0, at_most, ended: false }),
+        supply: Mutex::new(Supply { source, next: 0 }),
+        ordered: Ordered::default(),
+        commit: Mutex::new(commit),
+        recycled: Mutex::default(),
     };
-    let worker = |_| {
-        let mut scratch = stage.scratch();
-        let mut work = Work::default();
-        while enter() {
-            let Some(sequence) = take(&supply, &mut work, components)? else {
-                window.update(|window| window.ended = true);
-                window.wake_all();
-                return Ok(());
-            };
-            fetch(&mut work, components)?;
-            let mut output = lock(&recycled).pop().unwrap_or_default();
-            stage.process(&mut scratch, &work, &mut output);
-            ordered.deposit(sequence, output, |mut output| {
-                components.write.time(|| (lock(&commit))(&mut output))?;
-                lock(&recycled).push(output);
-                window.update(|window| window.in_flight -= 1);
-                Ok::<_, E>(())
-            })?;
-        }
-        Ok(())
-    };
-    pool::run(threads, &failure, || window.wake_all(), watch, worker)
+    flow::run(&pass, threads, watch)
 }
 
 fn take<B: BatchSource>(

@@ -8,23 +8,48 @@ use crate::certified::Verdict;
 use crate::engine::Read;
 use crate::index::{BuildOptions, IndexPaths, build, plan};
 
+/// A genome's index, in a folder of its own.
+pub(super) struct Indexed {
+    folder: tempfile::TempDir,
+    contigs: Vec<(String, u64)>,
+}
+
+impl Indexed {
+    pub(super) fn new(genome: &Genome) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let fasta = folder.path().join("genome.fa");
+        genome.write_fasta(&fasta).unwrap();
+        let plan = plan(&fasta, &BuildOptions::default(), &|_, _| ()).unwrap();
+        build(plan, &fasta, &|_, _| ()).unwrap();
+        let contigs = genome.contigs.iter().map(|c| (c.name.clone(), c.bases.len() as u64));
+        Self { folder, contigs: contigs.collect() }
+    }
+
+    pub(super) fn prefix(&self) -> std::path::PathBuf {
+        self.folder.path().join("genome.fa")
+    }
+
+    pub(super) fn engine(&self, options: &BwaOptions) -> BwaEngine {
+        BwaEngine::load(&self.prefix(), &self.contigs, options, 1).unwrap()
+    }
+}
+
+/// An engine of a genome, which searches by the library alone.
+pub(super) fn plain_engine(genome: &Genome, options: &BwaOptions) -> BwaEngine {
+    Indexed::new(genome).engine(options)
+}
+
 /// Two engines of one genome, the second with the certified path.
 pub(super) fn engines(
     genome: &Genome,
     options: &BwaOptions,
     reads: &Arc<CertifiedReads>,
 ) -> [BwaEngine; 2] {
-    let here = tempfile::tempdir().unwrap();
-    let fasta = here.path().join("genome.fa");
-    genome.write_fasta(&fasta).unwrap();
-    let plan = plan(&fasta, &BuildOptions::default(), &|_, _| ()).unwrap();
-    build(plan, &fasta, &|_, _| ()).unwrap();
-    let contigs = genome.contigs.iter().map(|c| (c.name.clone(), c.bases.len() as u64));
-    let contigs: Vec<_> = contigs.collect();
-    let load = || BwaEngine::load(&fasta, &contigs, options, 1).unwrap();
-    let mut certified = load();
-    certified.certify(&IndexPaths::new(&fasta).fast(), reads.clone()).unwrap();
-    [load(), certified]
+    let indexed = Indexed::new(genome);
+    let mut certified = indexed.engine(options);
+    let table = IndexPaths::new(&indexed.prefix()).fast();
+    certified.certify(&table, reads.clone()).unwrap();
+    [indexed.engine(options), certified]
 }
 
 pub(super) fn pair(template: &Template) -> [Read<'_>; 2] {
@@ -56,7 +81,7 @@ pub(super) fn compare<'a>(
         ];
         for (at, read) in reads.pairs.iter().flatten().chain(&reads.singles).enumerate() {
             let [name, bases] = [read.name, read.bases].map(String::from_utf8_lossy);
-            let (found, expected) = (found.found(at), expected.found(at));
+            let (found, expected) = (found.of(at), expected.of(at));
             assert_eq!(found, expected, "read {at}, {name}: {bases}");
         }
     }

@@ -3,6 +3,7 @@
 //! Mates that are missing are rescued for the whole batch; then pair by pair, and read by read,
 //! regions are marked, pairs are chosen and records are written.
 
+use super::batch::Candidates;
 use super::cigar::Tracer;
 use super::pair::choose::{PairScratch, Pairing, Resolved};
 use super::pair::insert_size::{Histogram, Model};
@@ -16,19 +17,53 @@ use super::reference::Reference;
 use super::regions::mark::{MarkScratch, mark_primary};
 use super::regions::{Apart, Region};
 use super::rescue::{Rescue, RescueScratch};
+use super::seed::code_of;
 use super::settings::Settings;
-use crate::engine::{Ordinals, Origin, RecordSink};
+use crate::engine::{EngineReads, Ordinals, Origin, RecordSink};
 
 /// Pairs that are rescued together.
 const RESCUED_PAIRS: usize = 256;
 
-/// The reads of a batch: pairs, one mate after the other, then singles.
-pub(super) trait BatchReads {
-    /// How many reads are of pairs, and how many there are.
-    fn counts(&self) -> [usize; 2];
-    fn read(&self, at: usize) -> RecordRead<'_>;
-    /// The regions of a read, the best first.
-    fn regions(&self, at: usize) -> impl Iterator<Item = Region>;
+/// A batch with its reads.
+pub(super) struct Batch<'a> {
+    pub(super) candidates: &'a Candidates,
+    pub(super) reads: &'a EngineReads<'a>,
+    pub(super) codes: &'a BatchCodes,
+}
+
+impl Batch<'_> {
+    fn read(&self, at: usize) -> RecordRead<'_> {
+        let EngineReads { pairs, singles } = self.reads;
+        let read = match at.checked_sub(2 * pairs.len()) {
+            None => &pairs[at / 2][at % 2],
+            Some(single) => &singles[single],
+        };
+        RecordRead { name: read.name, codes: self.codes.of(at), qualities: read.qualities }
+    }
+}
+
+/// The bases of a batch's reads as codes, one read after the other.
+#[derive(Debug, Default)]
+pub(super) struct BatchCodes {
+    codes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl BatchCodes {
+    /// Those of other reads, in place of what was here.
+    pub(super) fn take(&mut self, reads: &EngineReads<'_>) {
+        self.codes.clear();
+        self.ends.clear();
+        for read in reads.pairs.iter().flatten().chain(&reads.singles) {
+            self.codes.extend(read.bases.iter().map(|&letter| code_of(letter)));
+            self.ends.push(self.codes.len());
+        }
+    }
+
+    fn of(&self, at: usize) -> &[u8] {
+        let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.codes[start..self.ends[at]]
+    }
 }
 
 /// What records are made by.
@@ -52,16 +87,11 @@ impl CohortModel {
     }
 
     /// Learned from all batches of a cohort, on a reference of `bases`.
-    pub(super) fn learned<B: BatchReads>(cohort: &[B], bases: u64, settings: &Settings) -> Self {
+    pub(super) fn learned(cohort: &[Candidates], bases: u64, settings: &Settings) -> Self {
         let mut histogram = Histogram::new(settings.largest_insert);
-        let mut mates = <[Vec<Region>; 2]>::default();
         for batch in cohort {
             for first in (0..batch.counts()[0]).step_by(2) {
-                for (mate, regions) in mates.iter_mut().enumerate() {
-                    regions.clear();
-                    regions.extend(batch.regions(first + mate));
-                }
-                histogram.add(mates.each_ref().map(Vec::as_slice), bases, settings);
+                histogram.add([first, first + 1].map(|at| batch.of(at)), bases, settings);
             }
         }
         Self::new(histogram.model(), settings)
@@ -101,12 +131,12 @@ impl Emitter<'_> {
     /// What BAM cannot hold, or a region that is none.
     pub(super) fn emit(
         &self,
-        batch: &impl BatchReads,
+        batch: &Batch<'_>,
         model: Option<&CohortModel>,
         scratch: &mut EmitScratch,
         sink: &mut dyn RecordSink,
     ) -> Result<(), String> {
-        let [of_pairs, count] = batch.counts();
+        let [of_pairs, count] = batch.candidates.counts();
         for first in (0..of_pairs).step_by(2 * RESCUED_PAIRS) {
             let model = model.ok_or("pairs without a model of their cohort")?;
             let end = of_pairs.min(first + 2 * RESCUED_PAIRS);
@@ -117,7 +147,7 @@ impl Emitter<'_> {
             scratch.regions.resize_with(scratch.regions.len().max(1), Vec::new);
             let regions = &mut scratch.regions[0];
             regions.clear();
-            regions.extend(batch.regions(at));
+            regions.extend_from_slice(batch.candidates.of(at));
             let id = self.ordinals.first_single + number as u64;
             let read = batch.read(at);
             let origin = Origin::Single(number);
@@ -128,7 +158,7 @@ impl Emitter<'_> {
 
     fn emit_pairs(
         &self,
-        batch: &impl BatchReads,
+        batch: &Batch<'_>,
         reads: std::ops::Range<usize>,
         model: &CohortModel,
         scratch: &mut EmitScratch,
@@ -139,7 +169,7 @@ impl Emitter<'_> {
         let regions = &mut regions[..reads.len()];
         for (at, regions) in reads.clone().zip(regions.iter_mut()) {
             regions.clear();
-            regions.extend(batch.regions(at));
+            regions.extend_from_slice(batch.candidates.of(at));
         }
         let codes: Vec<_> = reads.clone().map(|at| batch.read(at).codes).collect();
         let Self { settings, reference, .. } = *self;

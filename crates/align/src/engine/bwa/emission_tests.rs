@@ -7,7 +7,7 @@ use seqloom_testkit::reads::ReadOptions;
 use super::certified_tests::{Dice, hostile_genome, pair, reads_at, simulated, turned};
 use super::oracle_emit;
 use super::*;
-use crate::engine::{Origin, Read};
+use crate::engine::{Ordinals, Origin, Read};
 use crate::index::{BuildOptions, IndexPaths, build, plan};
 
 /// Records as they are handed out, without the library's own tag.
@@ -79,16 +79,23 @@ impl Seen {
 /// Compares the records of batches that are one cohort.
 fn compare(engine: &BwaEngine, cohort: &[EngineReads<'_>], ordinals: Ordinals) -> Seen {
     let mut scratch = engine.scratch().unwrap();
-    let mut seed = || -> Vec<_> {
-        cohort.iter().map(|batch| engine.seed_extend(&mut scratch, batch).unwrap()).collect()
-    };
-    let (ours, library) = (seed(), seed());
+    let mut ours = Vec::new();
+    for batch in cohort {
+        ours.push(engine.seed_extend(&mut scratch, batch).unwrap());
+    }
+    let mut library = Vec::new();
+    for batch in cohort {
+        let (index, options) = (&engine.index, &engine.options);
+        library.push(LibraryBatch::find(index, options, &mut scratch.library, batch).unwrap());
+    }
     let model = engine.infer_cohort(&ours).unwrap();
     let mut seen = Seen::default();
     for ((reads, ours), library) in cohort.iter().zip(ours).zip(library) {
         let [mut found, mut expected] = [Bodies::default(), Bodies::default()];
-        engine.emit(&mut scratch, ours, Some(&model), ordinals, &mut found).unwrap();
+        let seeded = SeededBatch { reads, candidates: ours, model: Some(&model), ordinals };
+        engine.emit(&mut scratch, seeded, &mut found).unwrap();
         let sizes = &model.sizes;
+        let library = (reads, library);
         oracle_emit::emit(engine, &mut scratch, library, sizes, ordinals, &mut expected);
         assert!(expected.0.len() >= 2 * reads.pairs.len() + reads.singles.len());
         for (ours, theirs) in found.0.iter().zip(&expected.0) {

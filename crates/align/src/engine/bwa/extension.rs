@@ -8,12 +8,13 @@ use std::ptr;
 
 use bwa_mem3_sys as sys;
 
+use super::chain::build::Chains;
+use super::chain::filter::Filter;
 use super::index::{Index, Options};
 use super::layout::{
     self, LibraryChain, LibraryChains, LibraryRead, LibrarySeed, Region, Regions, Search,
 };
-use super::library::{Candidates, KERNEL_READS, Scratch, allocated};
-use crate::certified::Chains;
+use super::library::{KERNEL_READS, LibraryBatch, Scratch, allocated};
 
 /// A read whose regions are to be found.
 pub(super) struct ToExtend<'a> {
@@ -30,10 +31,10 @@ pub(super) struct KnownChains<'a> {
     pub(super) known: Option<(i64, Region)>,
 }
 
-impl Candidates {
-    /// Finds the regions of reads, which have their bases (see [`Candidates::put_bases`]), as the
+impl LibraryBatch {
+    /// Finds the regions of reads, which have their bases (see [`LibraryBatch::put_bases`]), as the
     /// library does. Chains of all reads are extended together: its vectors take many extensions of
-    /// like lengths at a time, and cost as much with few.
+    /// like lengths at a time, and cost as much with few. Chains that are known are filtered here.
     ///
     /// # Errors
     /// Out of memory.
@@ -51,7 +52,7 @@ impl Candidates {
         Ok(())
     }
 
-    /// As [`Candidates::extend`], for as many as the kernels take. The chained are the last.
+    /// As [`LibraryBatch::extend`], for as many as the kernels take. The chained are the last.
     fn extend_some(
         &mut self,
         index: &Index,
@@ -70,7 +71,8 @@ impl Candidates {
         let mut chains = chains_of(index, options, scratch, &mut reads[..searched])?;
         let mut known = Vec::with_capacity(some.len() - searched);
         for (number, read) in (searched..).zip(some.iter_mut().filter_map(|r| r.chained.as_mut())) {
-            let (kept, region) = kept_chains(number, read, options, scratch)?;
+            let of = ToFilter { index, options, reads: &reads, number };
+            let (kept, region) = kept_chains(of, read, scratch.filter())?;
             chains.push(kept);
             known.push(region);
         }
@@ -92,7 +94,7 @@ impl Candidates {
 }
 
 /// The chains of reads by the library's own search, filtered.
-fn chains_of(
+pub(super) fn chains_of(
     index: &Index,
     options: &Options,
     scratch: &mut Scratch,
@@ -129,32 +131,93 @@ fn chains_of(
     Ok(chains)
 }
 
-/// The chains of the `number`-th read that the library's filter keeps, and the region that is
-/// known, whose chain is then its [`whole_seed`].
+/// Reads of more bases may have seeds that bwa aligns once more, to drop those that lie there by
+/// chance. (From 700 bases on; the library looks for itself.)
+const LONG_READ_BASES: c_int = 500;
+
+/// What the filter knows of a read.
+#[derive(Clone, Copy)]
+pub(super) struct ToFilter<'a> {
+    pub(super) index: &'a Index,
+    pub(super) options: &'a Options,
+    /// The reads of the call.
+    pub(super) reads: &'a [LibraryRead],
+    /// Its number among them.
+    pub(super) number: usize,
+}
+
+/// The chains of a read that bwa's filter keeps, and the region that is known, whose chain is then
+/// its [`whole_seed`].
 fn kept_chains(
-    number: usize,
+    of: ToFilter<'_>,
     read: &mut KnownChains<'_>,
-    options: &Options,
-    scratch: &Scratch,
+    filter: &mut Filter,
 ) -> Result<(LibraryChains, Option<Region>), String> {
-    let room = read.chains.count();
-    let items = library_chains(number, read.chains)?;
+    let kept = filtered(of, read.chains, filter)?;
     // SAFETY: chains are a block from `malloc`, which the library frees; their seeds, with room 1,
     // it writes to and does not free. A region is known of a read that has a chain with a seed.
     unsafe {
-        let tid = sys::bwa_shim_scratch_tid(scratch.handle());
-        let count = mem_chain_flt(options.pointer(), room as c_int, items, tid) as usize;
-        let region = known_region(read.known, std::slice::from_raw_parts(items, count), options);
+        let chains = std::slice::from_raw_parts(kept.items, kept.count);
+        let region = known_region(read.known, chains, of.options);
         if let Some(region) = &region {
-            (*items).seeds.write(whole_seed(region));
-            (*items).count = 1;
+            (*kept.items).seeds.write(whole_seed(region));
+            (*kept.items).count = 1;
         }
-        Ok((LibraryChains { count, room, items, ..LibraryChains::empty() }, region))
+        Ok((kept, region))
     }
 }
 
+/// The chains of a read that bwa's filter keeps, in a block from `malloc`; their seeds stay where
+/// they are.
+pub(super) fn filtered(
+    of: ToFilter<'_>,
+    chains: &mut Chains,
+    filter: &mut Filter,
+) -> Result<LibraryChains, String> {
+    let chosen = filter.choose(chains.weighed(), &of.options.filter());
+    let items = allocated::<LibraryChain>(chosen.len())?;
+    let seeds = chains.seeds_mut().as_mut_ptr();
+    for (at, chosen) in chosen.iter().enumerate() {
+        let chain = chains.at(chosen.number);
+        // SAFETY: the block has room for all that are kept, and the seeds of each are among all.
+        unsafe {
+            items.add(at).write(LibraryChain {
+                read: of.number as i32,
+                current: 0,
+                count: chain.count as i32,
+                room: 1,
+                first: chosen.first,
+                sequence: chain.sequence,
+                bits: LibraryChain::bits(chosen, chain.alternate),
+                repetitive: chains.repetitive,
+                place: chain.place,
+                seeds: seeds.add(chain.first),
+            });
+        }
+    }
+    let kept =
+        LibraryChains { count: chosen.len(), room: chosen.len(), items, ..LibraryChains::empty() };
+    let options = of.options.get();
+    if of.reads[of.number].bases > LONG_READ_BASES || options.min_chain_weight > 0 {
+        let (_, reference) = of.index.layout();
+        // SAFETY: chains have the number of their read among these, which are only read; seeds are
+        // dropped in their place.
+        unsafe {
+            mem_flt_chained_seeds(
+                of.options.pointer(),
+                reference.sequences,
+                reference.packed,
+                of.reads.as_ptr(),
+                kept.count as c_int,
+                kept.items,
+            );
+        }
+    }
+    Ok(kept)
+}
+
 /// The regions of reads by the library's extension of their chains.
-fn regions_of(
+pub(super) fn regions_of(
     index: &Index,
     options: &Options,
     scratch: &mut Scratch,
@@ -199,13 +262,15 @@ unsafe fn cache(scratch: &mut Scratch) -> (*mut c_void, c_int) {
 
 // `bwamem.h` of the engine, by the names that C++ gives them (Itanium C++ ABI, 5.1).
 unsafe extern "C" {
-    #[link_name = "_Z13mem_chain_fltPK9mem_opt_tiP11mem_chain_ti"]
-    fn mem_chain_flt(
+    #[link_name = "_Z21mem_flt_chained_seedsPK9mem_opt_tPK8bntseq_tPKhP7bseq1_tiP11mem_chain_t"]
+    fn mem_flt_chained_seeds(
         options: *const sys::mem_opt_t,
+        sequences: *const layout::Sequences,
+        packed: *const u8,
+        reads: *const LibraryRead,
         count: c_int,
         chains: *mut LibraryChain,
-        tid: c_int,
-    ) -> c_int;
+    );
     #[link_name = "_Z16mem_kernel1_coreP10FMI_searchPK9mem_opt_tP7bseq1_tiP11mem_chain_vP3abclP9\
                    mem_cacheiPK8bntseq_tPKh"]
     fn mem_kernel1_core(
@@ -287,28 +352,4 @@ fn put_known(region: Region, found: &mut [Region]) -> Result<(), String> {
     // No two are equal in this order, since one of them would be redundant.
     found.sort_unstable_by_key(Region::order);
     Ok(())
-}
-
-/// The chains of the `number`-th read in a block from `malloc`; their seeds stay where they are.
-fn library_chains(number: usize, chains: &mut Chains) -> Result<*mut LibraryChain, String> {
-    let seeds = chains.seeds_mut().as_mut_ptr();
-    let items = allocated::<LibraryChain>(chains.count())?;
-    for (at, chain) in chains.sorted().enumerate() {
-        // SAFETY: the block has room for all chains, and the seeds of each are among all.
-        unsafe {
-            items.add(at).write(LibraryChain {
-                read: number as i32,
-                current: 0,
-                count: chain.count as i32,
-                room: 1,
-                first: -1,
-                sequence: chain.sequence,
-                bits: LibraryChain::bits(chain.alternate),
-                repetitive: chains.repetitive,
-                place: chain.place,
-                seeds: seeds.add(chain.first),
-            });
-        }
-    }
-    Ok(items)
 }

@@ -8,9 +8,10 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use super::regions;
 /// `mem_seed_t`.
-pub(super) use crate::certified::PlacedSeed as LibrarySeed;
+pub(super) use super::chain::build::PlacedSeed as LibrarySeed;
+use super::chain::filter::Chosen;
+use super::regions;
 use crate::index::Block;
 
 /// The library's own version number whose layout this is.
@@ -100,7 +101,7 @@ pub(super) struct ShimCandidates {
     pub(super) singles: usize,
     pub(super) regions: *mut Regions,
     bisulfite: c_int,
-    pub(super) heap_bytes: usize,
+    heap_bytes: usize,
 }
 
 /// `bseq1_t`.
@@ -119,6 +120,28 @@ pub(super) struct LibraryRead {
     record_room: c_int,
     original: *mut c_char,
     chemistry: i8,
+}
+
+#[cfg(test)]
+impl LibraryRead {
+    /// A read that is nothing but its codes, which the library may change in their place.
+    pub(super) fn of_codes(codes: &mut [u8]) -> Self {
+        let (text, null) = (std::ptr::null_mut(), std::ptr::null_mut());
+        Self {
+            bases: codes.len() as c_int,
+            id: 0,
+            name: text,
+            comment: text,
+            sequence: codes.as_mut_ptr(),
+            qualities: null,
+            text,
+            records: std::ptr::null_mut(),
+            record_count: 0,
+            record_room: 0,
+            original: text,
+            chemistry: -1,
+        }
+    }
 }
 
 /// `mem_chain_t`.
@@ -140,9 +163,10 @@ pub(super) struct LibraryChain {
 }
 
 impl LibraryChain {
-    /// The bits of a chain that has not been looked at, without bisulfite hypothesis (-1).
-    pub(super) fn bits(alternate: bool) -> u32 {
-        0b11 << 30 | u32::from(alternate) << 29
+    /// The bits of a chain that is kept, without bisulfite hypothesis (-1).
+    pub(super) fn bits(chosen: &Chosen, alternate: bool) -> u32 {
+        let weight = chosen.weight as u32 & ((1 << 27) - 1);
+        0b11 << 30 | u32::from(alternate) << 29 | (chosen.kept as u32) << 27 | weight
     }
 }
 
@@ -201,30 +225,30 @@ pub(super) struct Region {
     pub(crate) read_end: i32,
     /// Sequence of the reference.
     pub(crate) sequence: i32,
-    dedup_rank: i32,
+    pub(super) dedup_rank: i32,
     chain: *mut c_void,
     /// Best score of an extension, which may end before the read does.
     pub(crate) score: i32,
     /// Score of the region itself.
     pub(crate) true_score: i32,
-    sub: i32,
-    alt_score: i32,
-    tandem_score: i32,
-    sub_count: i32,
+    pub(super) sub: i32,
+    pub(super) alt_score: i32,
+    pub(super) tandem_score: i32,
+    pub(super) sub_count: i32,
     /// Band width of the extension.
     pub(crate) band: i32,
     /// Bases in seeds; read by the MAPQ formula that bwa does not use.
     pub(crate) seed_cover: i32,
-    secondary: i32,
-    secondary_all: i32,
+    pub(super) secondary: i32,
+    pub(super) secondary_all: i32,
     /// Length of the seed that was extended.
     pub(crate) seed_length: i32,
     /// Occurrences of the most frequent seed.
     pub(crate) seed_occurrences: i32,
     /// `n_comp:30, is_alt:2`.
-    components_and_alt: u32,
-    repetitive: f32,
-    hash: u64,
+    pub(super) components_and_alt: u32,
+    pub(super) repetitive: f32,
+    pub(super) hash: u64,
     flag: i32,
     hypothesis: i8,
     strand_hypothesis: i8,

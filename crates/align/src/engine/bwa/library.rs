@@ -1,8 +1,7 @@
-//! The engine's library behind safe handles: scratch and candidates.
+//! The engine's library behind safe handles: scratch, and reads with their regions.
 //!
 //! Nothing outside this file, [`index`](super::index), [`layout`](super::layout) and
-//! [`extension`](super::extension) sees a pointer of the library. Beside what its functions offer,
-//! a read's region can be put in place of a search ([`Candidates::put_region`]).
+//! [`extension`](super::extension) sees a pointer of the library.
 #![allow(unsafe_code)]
 
 use std::ffi::CStr;
@@ -11,12 +10,10 @@ use std::ptr;
 use bwa_mem3_sys as sys;
 use seqloom_format::names::check_read_name;
 
-use super::emission::BatchReads;
+use super::chain::filter::Filter;
 use super::extension::ToExtend;
 use super::index::{Index, Options};
 use super::layout::{self, CandidatesHandle, LibraryRead, LibrarySeed, Region, Regions};
-use super::record::RecordRead;
-use super::regions;
 use crate::engine::{EngineReads, Read};
 
 /// Reads that the library's kernels take at a time.
@@ -35,6 +32,7 @@ pub(super) struct Scratch {
     room_bases: usize,
     /// First seeds of chains, the library's.
     seeds: Vec<LibrarySeed>,
+    filter: Filter,
 }
 
 // SAFETY: the library keeps no reference to the thread that made it.
@@ -47,7 +45,8 @@ impl Scratch {
         if handle.is_null() {
             return Err(last_error());
         }
-        Ok(Self { handle, room_bases: 0, seeds: Vec::with_capacity(FIRST_SEEDS) })
+        let (seeds, filter) = (Vec::with_capacity(FIRST_SEEDS), Filter::default());
+        Ok(Self { handle, room_bases: 0, seeds, filter })
     }
 
     /// Makes room for `bases` of [`KERNEL_READS`] reads.
@@ -69,7 +68,7 @@ impl Scratch {
         let unknown = vec![b'N'; each];
         let reads = [Read { name: b"room", bases: &unknown, qualities: None }; KERNEL_READS];
         let mut fresh = Self::new()?;
-        Candidates::search(index, options, &mut fresh, &[], &reads)?;
+        LibraryBatch::search(index, options, &mut fresh, &[], &reads)?;
         fresh.room_bases = each * KERNEL_READS;
         *self = fresh;
         Ok(())
@@ -77,6 +76,10 @@ impl Scratch {
 
     pub(super) fn handle(&self) -> *mut sys::BwaScratch {
         self.handle
+    }
+
+    pub(super) fn filter(&mut self) -> &mut Filter {
+        &mut self.filter
     }
 
     /// Memory for first seeds of chains, and for how many.
@@ -92,15 +95,15 @@ impl Drop for Scratch {
     }
 }
 
-/// What was found for one batch: its reads, copied, and the regions of each.
-pub struct Candidates {
+/// Reads as the library has them, with the regions of each.
+pub(super) struct LibraryBatch {
     handle: *mut sys::BwaRegs,
 }
 
 // SAFETY: it owns all it points to.
-unsafe impl Send for Candidates {}
+unsafe impl Send for LibraryBatch {}
 
-impl Candidates {
+impl LibraryBatch {
     /// Finds the regions of all reads of a batch.
     pub(super) fn find(
         index: &Index,
@@ -116,7 +119,10 @@ impl Candidates {
             scratch.make_room(index, options, most_bases(of_pairs).max(most_bases(of_singles)))?;
             return Self::search(index, options, scratch, pairs, singles);
         }
-        let mut found = Self::without_bases(index, options, scratch, reads)?;
+        let empty_pairs: Vec<_> = pairs.iter().map(|pair| pair.map(without)).collect();
+        let empty_singles: Vec<_> = singles.iter().copied().map(without).collect();
+        check_names(&all)?;
+        let mut found = Self::search(index, options, scratch, &empty_pairs, &empty_singles)?;
         let mut searched = Vec::new();
         for (at, read) in all.iter().enumerate() {
             searched.extend(found.put_searched(at, read)?);
@@ -125,18 +131,16 @@ impl Candidates {
         Ok(found)
     }
 
-    /// The reads of a batch, pairs and then singles, without their bases, so that nothing is found.
+    /// So many reads without bases, which [`LibraryBatch::put_bases`] gives them.
     pub(super) fn without_bases(
         index: &Index,
         options: &Options,
         scratch: &mut Scratch,
-        reads: &EngineReads<'_>,
+        count: usize,
     ) -> Result<Self, String> {
-        let pairs: Vec<_> = reads.pairs.iter().map(|pair| pair.map(without_bases)).collect();
-        let singles: Vec<_> = reads.singles.iter().copied().map(without_bases).collect();
-        check_names(pairs.as_flattened())?;
-        check_names(&singles)?;
-        Self::search(index, options, scratch, &pairs, &singles)
+        let read = Read { name: b"r", bases: &[], qualities: None };
+        // The library wants a read at least.
+        Self::search(index, options, scratch, &[], &vec![read; count.max(1)])
     }
 
     /// The library's search for all reads, in memory that has room for them.
@@ -197,16 +201,12 @@ impl Candidates {
             if at >= shim.count as usize {
                 return Err("a region for a read that is not there".to_owned());
             }
-            Ok(Slot {
-                read: &mut *shim.reads.add(at),
-                regions: &mut *shim.regions.add(at),
-                heap_bytes: &mut shim.heap_bytes,
-            })
+            Ok(Slot { read: &mut *shim.reads.add(at), regions: &mut *shim.regions.add(at) })
         }
     }
 
-    /// Gives read `at`, which went in without bases, its bases: as codes 0 to 3, or, if the library
-    /// is to search for them, as letters.
+    /// Gives read `at`, which has none, its bases: as codes, or, if the library is to search for
+    /// them, as letters.
     ///
     /// # Errors
     /// Out of memory.
@@ -216,18 +216,28 @@ impl Candidates {
         bases: &[u8],
         qualities: Option<&[u8]>,
     ) -> Result<(), String> {
-        let Slot { read, heap_bytes, .. } = self.slot(at)?;
+        let Slot { read, .. } = self.slot(at)?;
         // SAFETY: the library has made the read's strings with `malloc` and frees them with
         // `free`; each is replaced by a block of its own.
         unsafe {
             read.sequence = replaced(read.sequence, bases)?;
             if let Some(qualities) = qualities {
                 read.qualities = replaced(read.qualities, qualities)?;
-                *heap_bytes += qualities.len();
             }
         }
         read.bases = bases.len() as i32;
-        *heap_bytes += bases.len();
+        Ok(())
+    }
+
+    /// Puts bases and qualities of all reads of the batch back, as the library wants them.
+    #[cfg(test)]
+    pub(super) fn put_all(&mut self, reads: &EngineReads<'_>) -> Result<(), String> {
+        let mut codes = Vec::new();
+        for (at, read) in reads.pairs.iter().flatten().chain(&reads.singles).enumerate() {
+            codes.clear();
+            codes.extend(read.bases.iter().map(|&letter| super::seed::code_of(letter)));
+            self.put_bases(at, &codes, read.qualities)?;
+        }
         Ok(())
     }
 
@@ -248,66 +258,14 @@ impl Candidates {
         Ok(Some(ToExtend { at, chained: None }))
     }
 
-    /// Gives read `at`, which went in without bases, its only region.
-    ///
-    /// # Errors
-    /// Out of memory.
-    pub(super) fn put_region(&mut self, at: usize, region: Region) -> Result<(), String> {
-        let Slot { regions, .. } = self.slot(at)?;
-        // SAFETY: the library frees the vector with `free`; the old one has no regions.
-        unsafe {
-            let items = allocated::<Region>(1)?;
-            items.write(region);
-            libc::free(regions.items.cast());
-            (regions.items, regions.count, regions.room) = (items, 1, 1);
-        }
-        Ok(())
-    }
-
     /// Gives the handle away, which is then no longer freed.
     #[cfg(test)]
     pub(super) fn take_handle(&mut self) -> *mut sys::BwaRegs {
         std::mem::replace(&mut self.handle, ptr::null_mut())
     }
-
-    /// Bytes that the library asked for.
-    pub(super) fn heap_bytes(&self) -> usize {
-        // SAFETY: the handle is valid.
-        unsafe { sys::bwa_shim_regs_heap_bytes(self.handle) }
-    }
 }
 
-impl BatchReads for Candidates {
-    fn counts(&self) -> [usize; 2] {
-        // SAFETY: `layout` describes the structure.
-        let shim = unsafe { &*self.shim() };
-        [2 * shim.pairs, shim.count as usize]
-    }
-
-    fn read(&self, at: usize) -> RecordRead<'_> {
-        assert!(at < self.counts()[1]);
-        // SAFETY: `layout` describes these structures; there are so many reads, each with a name
-        // that ends in a 0, as many codes as bases, and as many qualities or none. They live as
-        // long as the candidates.
-        unsafe {
-            let read = &*(*self.shim()).reads.add(at);
-            let bases = read.bases as usize;
-            let qualities = (!read.qualities.is_null())
-                .then(|| std::slice::from_raw_parts(read.qualities, bases));
-            RecordRead {
-                name: CStr::from_ptr(read.name).to_bytes(),
-                codes: std::slice::from_raw_parts(read.sequence, bases),
-                qualities,
-            }
-        }
-    }
-
-    fn regions(&self, at: usize) -> impl Iterator<Item = regions::Region> {
-        self.found(at).iter().map(regions::Region::from)
-    }
-}
-
-impl Drop for Candidates {
+impl Drop for LibraryBatch {
     fn drop(&mut self) {
         // SAFETY: the handle is valid or null, which is allowed, and freed once.
         unsafe { sys::bwa_shim_regs_free(self.handle) };
@@ -317,10 +275,6 @@ impl Drop for Candidates {
 /// Of names longer than BAM can hold the library ends the process.
 fn check_names(reads: &[Read<'_>]) -> Result<(), String> {
     reads.iter().try_for_each(|read| check_read_name(read.name)).map_err(|fault| fault.to_string())
-}
-
-fn without_bases(read: Read<'_>) -> Read<'_> {
-    Read { bases: &[], qualities: None, ..read }
 }
 
 /// The most bases of the reads that the kernels take at a time.
@@ -333,7 +287,6 @@ fn most_bases(reads: &[Read<'_>]) -> usize {
 pub(super) struct Slot<'a> {
     pub(super) read: &'a mut LibraryRead,
     pub(super) regions: &'a mut Regions,
-    heap_bytes: &'a mut usize,
 }
 
 /// A block from `malloc` for so many values.
@@ -358,6 +311,10 @@ unsafe fn replaced(old: *mut u8, bytes: &[u8]) -> Result<*mut u8, String> {
         new.add(bytes.len()).write(0);
         Ok(new)
     }
+}
+
+fn without(read: Read<'_>) -> Read<'_> {
+    Read { bases: &[], qualities: None, ..read }
 }
 
 fn library_single(read: &Read<'_>) -> sys::BwaSingleRead {

@@ -5,6 +5,8 @@
 //! C++ library prints, reads environment variables and may abort: see [`fence`](super::fence), and
 //! [`index::check`](crate::index) for what is verified before it opens a file.
 
+mod batch;
+pub(crate) mod chain;
 mod cigar;
 mod emission;
 mod extension;
@@ -14,40 +16,41 @@ mod lanes;
 mod layout;
 mod library;
 mod options;
-mod order;
+pub(crate) mod order;
 mod pair;
 mod record;
 mod reference;
 mod regions;
 mod rescue;
+mod seed;
 mod settings;
 
 use std::path::Path;
 use std::sync::Arc;
 
-use emission::{CohortModel, EmitScratch, Emitter};
+pub use batch::Candidates;
+use emission::{Batch, BatchCodes, CohortModel, EmitScratch, Emitter};
 use extension::{KnownChains, ToExtend};
 use index::{Index, Options};
 use layout::{OnlyExtension, Region};
-pub(crate) use library::Candidates;
+use library::LibraryBatch;
 pub use options::{BwaOptions, InsertSize, Preset};
 use settings::Settings;
 
+use chain::build::Chains;
+use seed::Searches;
+
 use crate::certified::{
-    CertifiedPath, CertifiedReads, Chained, Chains, Known, LoadedIndex, MainChain, Work,
+    CertifiedPath, CertifiedReads, ChainLimits, Chained, Known, LoadedIndex, MainChain, Tables,
+    Work,
 };
 use crate::index::{FastTable, FastTableError};
 
-use super::{AlignmentEngine, EngineError, EngineReads, Ordinals, RecordSink, lockstep};
+use super::{CohortEngine, EngineError, EngineReads, RecordSink, SeededBatch, lockstep};
 
 /// Longest read handed to the library; longer ones are unmapped. A noisy read of 200 kb makes it
 /// abort, one of 100 kb does not but takes seconds; Illumina reads are 1,000 times shorter.
 const LONGEST_READ_BASES: usize = 65_536;
-
-/// The library reports what it asked for; the heap holds more (rounding, headers). Measured with
-/// glibc's: 1.17 times for 2x150, 1.21 for 2x50. With mimalloc it is less: runs at the floor of
-/// `-m` peak at three quarters of it.
-const HELD_PER_REPORTED_PERCENT: u64 = 130;
 
 /// A loaded index with its options.
 pub struct BwaEngine {
@@ -55,13 +58,24 @@ pub struct BwaEngine {
     options: Options,
     settings: Settings,
     insert_size: Option<InsertSize>,
+    /// Our own search, in place of the library's.
+    search: Option<OwnSearch>,
     certified: Option<CertifiedPath>,
+}
+
+/// What our own search is by.
+struct OwnSearch {
+    table: Arc<FastTable>,
+    limits: ChainLimits,
 }
 
 /// Working memory of one worker.
 pub struct Scratch {
     library: library::Scratch,
     certified: Work,
+    searches: Searches,
+    /// Bases of the reads that are being emitted.
+    batch_codes: BatchCodes,
     emission: EmitScratch,
     /// Bases of a read, as codes.
     codes: Vec<u8>,
@@ -98,30 +112,38 @@ impl BwaEngine {
         let insert_size = options.insert_size;
         let options = options.library().map_err(EngineError::Failed)?;
         let settings = Settings::of(options.get());
-        Ok(Self { index, options, settings, insert_size, certified: None })
+        Ok(Self { index, options, settings, insert_size, search: None, certified: None })
     }
 
     /// Loads the table at `path`, and takes regions from it from now on where it can be shown what
-    /// they are. The records are the same. `reads` counts what becomes of the reads.
+    /// they are, and searches for the seeds of other reads by it. The records are the same. `reads`
+    /// counts what becomes of the reads.
     ///
     /// # Errors
-    /// Why that is not done.
+    /// Why no regions are taken.
     pub fn certify(&mut self, path: &Path, reads: Arc<CertifiedReads>) -> Result<(), NotCertified> {
-        let scoring = self.options.scoring().map_err(NotCertified::Options)?;
         let parts = self.index.parts();
-        let table = FastTable::read(path, parts.packed, parts.bases)?;
+        let table = Arc::new(FastTable::read(path, parts.packed, parts.bases)?);
+        self.search = self
+            .options
+            .chain_limits()
+            .map(|limits| OwnSearch { table: Arc::clone(&table), limits });
+        let scoring = self.options.scoring().map_err(NotCertified::Options)?;
         self.certified = Some(CertifiedPath::new(table, scoring, reads));
         Ok(())
     }
 
-    /// Whether something is known of a read, which is then in `work`.
-    fn certify_reads(&self, work: &mut Work, reads: &EngineReads<'_>) -> bool {
-        let Some(path) = &self.certified else { return false };
-        let index = LoadedIndex { parts: self.index.parts(), sequences: self.index.sequences() };
+    fn loaded(&self) -> LoadedIndex<'_> {
+        LoadedIndex { parts: self.index.parts(), sequences: self.index.sequences() }
+    }
+
+    /// Finds out what is known of the reads, which is then in `work`.
+    fn certify_reads(&self, work: &mut Work, reads: &EngineReads<'_>) {
         let all: Vec<_> = reads.pairs.iter().flatten().chain(&reads.singles).collect();
-        let count = all.len();
-        path.certify(index, all.into_iter(), work);
-        !(0..count).all(|at| work.is_unknown(at))
+        match &self.certified {
+            Some(path) => path.certify(self.loaded(), all.into_iter(), work),
+            None => work.know_nothing(all.len()),
+        }
     }
 
     /// The region that the library would have found, in a read of which the share `repetitive` lies
@@ -148,45 +170,100 @@ impl BwaEngine {
         ToExtend { at: read.number, chained: Some(KnownChains { chains, known }) }
     }
 
-    /// The regions of a batch of which some are known. Its reads go in without bases and get them
-    /// afterwards, so that their places in it stay, with those regions that are known; the library
-    /// finds the others, from their chains where these are known.
-    fn find_some(
+    /// The regions of a batch by our own search. Those that are known never get to the library,
+    /// which extends the chains of the others.
+    fn find_by(
         &self,
+        search: &OwnSearch,
         scratch: &mut Scratch,
         reads: &EngineReads<'_>,
     ) -> Result<Candidates, String> {
-        let certified = &mut scratch.certified;
-        let library = &mut scratch.library;
-        let mut found = Candidates::without_bases(&self.index, &self.options, library, reads)?;
-        let mut to_extend = Vec::new();
-        for (at, read) in reads.pairs.iter().flatten().chain(&reads.singles).enumerate() {
+        let Scratch { library, certified, searches, codes, .. } = scratch;
+        let all: Vec<_> = reads.pairs.iter().flatten().chain(&reads.singles).collect();
+        let is_known = |&at: &usize| certified.known()[at].is_some();
+        // Numbers of the reads that the library has, in the batch, and the other way round.
+        let left: Vec<usize> = (0..all.len()).filter(|at| !is_known(at)).collect();
+        let mut number_of = vec![0; all.len()];
+        let mut found =
+            LibraryBatch::without_bases(&self.index, &self.options, library, left.len())?;
+        searches.clear();
+        for (number, &at) in left.iter().enumerate() {
+            number_of[at] = number;
             if certified.is_unknown(at) {
-                to_extend.extend(found.put_searched(at, read)?);
-                continue;
+                codes.clear();
+                codes.extend(all[at].bases.iter().map(|&letter| seed::code_of(letter)));
+                searches.add(number, all[at].bases);
+            } else {
+                certified.codes(at, codes);
             }
-            certified.codes(at, &mut scratch.codes);
-            found.put_bases(at, &scratch.codes, read.qualities)?;
-            if let Some(known) = &certified.known()[at] {
-                found.put_region(at, self.region(known, 0.0))?;
+            found.put_bases(number, codes, None)?;
+        }
+        let tables = Tables::new(self.index.parts(), &search.table);
+        searches.find(&tables);
+        let mut rows = certified.rows();
+        let to_extend = |(read, chains): (Chained, _)| {
+            let number = number_of[read.number];
+            self.to_extend(Chained { number, ..read }, chains)
+        };
+        let mut chained: Vec<_> = certified.chained().map(to_extend).collect();
+        loop {
+            let mut to_extend: Vec<ToExtend<'_>> = std::mem::take(&mut chained);
+            let some = searches.chain_some(self.loaded(), &tables, search.limits, rows);
+            let is_last = some.is_none();
+            let searched = some.into_iter().flatten().filter(|(_, chains)| !chains.is_empty());
+            to_extend.extend(searched.map(|(at, chains)| ToExtend {
+                at,
+                chained: Some(KnownChains { chains, known: None }),
+            }));
+            found.extend(&self.index, &self.options, library, &mut to_extend)?;
+            if is_last {
+                break;
+            }
+            rows = 0;
+        }
+        let mut candidates = Candidates::of_pairs(2 * reads.pairs.len());
+        for (known, number) in certified.known().iter().zip(number_of) {
+            match known {
+                Some(known) => candidates.push([(&self.region(known, 0.0)).into()]),
+                None => candidates.push(found.found(number).iter().map(regions::Region::from)),
             }
         }
-        let chained = certified.chained().map(|(read, chains)| self.to_extend(read, chains));
-        to_extend.extend(chained);
-        found.extend(&self.index, &self.options, library, &mut to_extend)?;
-        Ok(found)
+        Ok(candidates.complete())
     }
 }
 
-impl AlignmentEngine for BwaEngine {
+impl BwaEngine {
+    /// The regions of a batch by the library's search.
+    fn find_all(
+        &self,
+        library: &mut library::Scratch,
+        reads: &EngineReads<'_>,
+    ) -> Result<Candidates, String> {
+        let found = LibraryBatch::find(&self.index, &self.options, library, reads)?;
+        let paired = 2 * reads.pairs.len();
+        let mut candidates = Candidates::of_pairs(paired);
+        for at in 0..paired + reads.singles.len() {
+            candidates.push(found.found(at).iter().map(regions::Region::from));
+        }
+        Ok(candidates.complete())
+    }
+}
+
+impl CohortEngine for BwaEngine {
     type Scratch = Scratch;
     type Candidates = Candidates;
     type Model = CohortModel;
 
     fn scratch(&self) -> Result<Scratch, EngineError> {
         let library = library::Scratch::new().map_err(EngineError::Failed)?;
-        let (certified, emission) = (Work::default(), EmitScratch::default());
-        Ok(Scratch { library, certified, emission, codes: Vec::new() })
+        Ok(Scratch {
+            library,
+            certified: Work::default(),
+            searches: Searches::default(),
+            codes: Vec::new(),
+            batch_codes: BatchCodes::default(),
+            emission: EmitScratch::default(),
+        })
     }
 
     fn seed_extend(
@@ -194,12 +271,13 @@ impl AlignmentEngine for BwaEngine {
         scratch: &mut Scratch,
         reads: &EngineReads<'_>,
     ) -> Result<Candidates, EngineError> {
-        if self.certify_reads(&mut scratch.certified, reads) {
-            self.find_some(scratch, reads)
+        let found = if let Some(search) = &self.search {
+            self.certify_reads(&mut scratch.certified, reads);
+            self.find_by(search, scratch, reads)
         } else {
-            Candidates::find(&self.index, &self.options, &mut scratch.library, reads)
-        }
-        .map_err(EngineError::Failed)
+            self.find_all(&mut scratch.library, reads)
+        };
+        found.map_err(EngineError::Failed)
     }
 
     fn infer_cohort(&self, candidates: &[Candidates]) -> Result<CohortModel, EngineError> {
@@ -213,19 +291,20 @@ impl AlignmentEngine for BwaEngine {
     fn emit(
         &self,
         scratch: &mut Scratch,
-        candidates: Candidates,
-        model: Option<&CohortModel>,
-        ordinals: Ordinals,
+        seeded: SeededBatch<'_, Self>,
         sink: &mut dyn RecordSink,
     ) -> Result<(), EngineError> {
+        let SeededBatch { reads, candidates, model, ordinals } = seeded;
         let (settings, reference) = (&self.settings, &self.index.reference());
+        scratch.batch_codes.take(reads);
+        let batch = Batch { candidates: &candidates, reads, codes: &scratch.batch_codes };
         Emitter { settings, reference, ordinals }
-            .emit(&candidates, model, &mut scratch.emission, sink)
+            .emit(&batch, model, &mut scratch.emission, sink)
             .map_err(EngineError::Failed)
     }
 
     fn held_bytes(&self, candidates: &Candidates) -> u64 {
-        candidates.heap_bytes() as u64 * HELD_PER_REPORTED_PERCENT / 100
+        candidates.held_bytes()
     }
 
     fn longest_read_bases(&self) -> usize {
@@ -240,4 +319,10 @@ mod certified_tests;
 #[cfg(test)]
 mod emission_tests;
 #[cfg(test)]
+mod oracle;
+#[cfg(test)]
 mod oracle_emit;
+#[cfg(test)]
+mod oracle_tests;
+#[cfg(test)]
+mod search_tests;

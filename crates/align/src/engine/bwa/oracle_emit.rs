@@ -10,13 +10,13 @@ use super::BwaEngine;
 use super::cigar::Tracer;
 use super::index::Options;
 use super::layout::{self, Regions};
-use super::library::Candidates;
+use super::library::LibraryBatch;
 use super::pair::choose::BestPair;
 use super::pair::insert_size::{InsertSizes, Model};
 use super::record::{Pool, Recorder};
 use super::regions::Region;
 use super::settings::Settings;
-use crate::engine::{Ordinals, Origin, RecordSink};
+use crate::engine::{EngineReads, Ordinals, Origin, RecordSink};
 
 unsafe extern "C" {
     fn erfc(x: f64) -> f64;
@@ -476,15 +476,17 @@ pub(super) fn some_regions(bases: i64, most: usize) -> impl Strategy<Value = Vec
     proptest::collection::vec(region, 0..most)
 }
 
-/// The records of a batch by the library, as `BwaEngine::emit` hands them out.
+/// The records of a batch by the library, as `BwaEngine::emit` hands them out. `candidates` are of
+/// `reads`.
 pub(super) fn emit(
     engine: &BwaEngine,
     scratch: &mut super::Scratch,
-    mut candidates: Candidates,
+    (reads, mut candidates): (&EngineReads<'_>, LibraryBatch),
     model: &Model,
     ordinals: Ordinals,
     sink: &mut dyn RecordSink,
 ) {
+    candidates.put_all(reads).unwrap();
     let ids = sys::BwaIdBases {
         first_single_id: ordinals.first_single,
         first_pair_id: ordinals.first_pair,

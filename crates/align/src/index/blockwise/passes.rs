@@ -398,7 +398,7 @@ impl<'a> Workers<'a> {
         let threads = NonZeroUsize::new(workers.len()).unwrap_or(NonZeroUsize::MIN);
         let watch = || {
             (self.progress)(self.done());
-            Ok(())
+            true
         };
         pool::run(
             threads,

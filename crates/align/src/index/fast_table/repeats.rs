@@ -130,7 +130,7 @@ fn flag_parts(
         threads,
         &failure,
         || (),
-        &|| Ok(()),
+        &|| true,
         |_| {
             while let (false, Some(piece)) = (failure.stopped(), next()) {
                 piece.sort_unstable();

@@ -93,17 +93,24 @@ fn collect(source: &ReadSource, threads: usize) -> Result<Vec<Vec<Read>>, Source
             scope.spawn(|| {
                 let mut scratch = FetchScratch::default();
                 while lanes.lock().unwrap().failure.is_none() {
-                    let outcome = match source.fetch(&mut scratch) {
-                        Ok(Fetch::Block(block)) => lanes.lock().unwrap().take(source, *block),
+                    let fetched = source.fetch(&mut scratch);
+                    // The failure is there before another thread's block can be accepted.
+                    let mut lanes = lanes.lock().unwrap();
+                    let outcome = match fetched {
+                        Ok(Fetch::Block(block)) if lanes.failure.is_none() => {
+                            lanes.take(source, *block)
+                        }
+                        Ok(Fetch::Block(_)) => Ok(()),
                         Ok(Fetch::Busy) => {
+                            drop(lanes);
                             std::thread::yield_now();
-                            Ok(())
+                            continue;
                         }
                         Ok(Fetch::End) => return,
                         Err(error) => Err(error),
                     };
                     if let Err(error) = outcome {
-                        lanes.lock().unwrap().failure.get_or_insert(error);
+                        lanes.failure.get_or_insert(error);
                     }
                 }
             });

@@ -2,6 +2,7 @@
 //! threads; and so do its errors.
 
 use proptest::prelude::*;
+use seqloom_format::names::ReadNames;
 use seqloom_testkit::skip;
 
 use super::{Read, bgzf, file, gzip, options, read_file};
@@ -41,7 +42,8 @@ impl Text {
             .map(|(title, bases, qualities, _)| {
                 let (name, comment) = title.split_once(' ').unwrap_or((title, ""));
                 Read {
-                    name: name.into(),
+                    // `@` is no letter of a name: they are renamed.
+                    name: name.replace('@', "_"),
                     bases: bases.clone(),
                     qualities: qualities.clone(),
                     extra: comment.as_bytes().to_vec(),
@@ -53,7 +55,7 @@ impl Text {
 
 fn record() -> impl Strategy<Value = (String, String, String, bool)> {
     let bases = prop_oneof![4 => "[ACGTNacgt]{0,12}", 1 => "[ACGT]{30,200}"];
-    ("[+r!][+a]{0,3}( [@+x ]{0,4})?", bases, any::<u64>(), any::<bool>()).prop_map(
+    ("[@+r!][@+a]{0,3}( [@+x ]{0,4})?", bases, any::<u64>(), any::<bool>()).prop_map(
         |(title, bases, seed, repeat)| {
             // Every quality line looks as much like a header or a '+' line as it can.
             let letters = b"@+!I~";
@@ -83,6 +85,7 @@ fn block_bytes() -> impl Strategy<Value = usize> {
 /// Every way to hold the same text, with what the result is.
 fn read_every_way(
     bytes: &[u8],
+    names: ReadNames,
     block_bytes: usize,
     threads: usize,
     sizes: &[usize],
@@ -93,7 +96,7 @@ fn read_every_way(
             let file = file(&content);
             // With the offset given, blocks are checked without their reads.
             let assume_phred33 = threads % 2 == 1;
-            let options = SourceOptions { assume_phred33, ..options(block_bytes) };
+            let options = SourceOptions { assume_phred33, names, ..options(block_bytes) };
             let result = read_file(&file.path, options, threads);
             (way, result.map_err(|error| describe(&error, &file.path)))
         })
@@ -168,7 +171,8 @@ proptest! {
             rest = behind;
         }
         let file = file(&content);
-        let found = read_file(&file.path, options(block_bytes), threads).unwrap();
+        let renaming = SourceOptions { names: ReadNames::Rename, ..options(block_bytes) };
+        let found = read_file(&file.path, renaming, threads).unwrap();
         prop_assert_eq!(found, text.reads());
     }
 
@@ -181,7 +185,8 @@ proptest! {
     ) {
         let mut sizes = sizes;
         sizes.push(7);
-        for (way, result) in read_every_way(&text.bytes(), block_bytes, threads, &sizes) {
+        let (bytes, names) = (text.bytes(), ReadNames::Rename);
+        for (way, result) in read_every_way(&bytes, names, block_bytes, threads, &sizes) {
             prop_assert_eq!(result.as_ref(), Ok(&text.reads()), "{}", way);
         }
     }
@@ -193,12 +198,14 @@ proptest! {
         block_bytes in block_bytes(),
         threads in 1..5usize,
         sizes in prop::collection::vec(1..200usize, 1..5),
+        renames in any::<bool>(),
     ) {
         let mut bytes = text.bytes();
         for damage in &damages {
             apply(damage, &mut bytes);
         }
-        let mut results = read_every_way(&bytes, block_bytes, threads, &sizes);
+        let names = if renames { ReadNames::Rename } else { ReadNames::Check };
+        let mut results = read_every_way(&bytes, names, block_bytes, threads, &sizes);
         let (_, expected) = results.pop().unwrap();
         for (way, result) in results {
             prop_assert_eq!(&result, &expected, "{}", way);
@@ -218,7 +225,7 @@ fn long_reads_span_many_blocks() {
         expected.push(super::read(&format!("r{at}"), &bases, &qualities));
     }
     for block_bytes in [100, 4096, 50_000, 1 << 20] {
-        for (way, result) in read_every_way(&text, block_bytes, 3, &[65280]) {
+        for (way, result) in read_every_way(&text, ReadNames::Check, block_bytes, 3, &[65280]) {
             assert!(result.as_ref() == Ok(&expected), "{way} {block_bytes}");
         }
     }

@@ -7,6 +7,7 @@ use crate::partition::genome_bins::GenomeBins;
 use crate::partition::numbers::NO_COORDINATE_BIN_TEMPLATES;
 use crate::test_records::{backing, body, records, references};
 use seqloom_format::bam::set_duplicate;
+use seqloom_format::bam_deflate::Settings;
 use seqloom_format::bgzf::VirtualOffset;
 use seqloom_format::index::{BinningScheme, IndexFragment};
 use seqloom_format::templates::PackedTemplates;
@@ -20,7 +21,8 @@ const LENGTHS: [u32; 3] = [3_000_000, 500, 200_000];
 const MEMORY: [(u64, usize); 3] = [(0, 1000), (64 << 20, 4 << 10), (1 << 30, 1 << 20)];
 const TEMPLATES: u64 = 75_000;
 /// Stored, so that units are as large as their records.
-const BAM: Encoding = Encoding::Bam { level: 0, index: Some(BinningScheme::BAI) };
+const BAM: Encoding =
+    Encoding::Bam { deflate: Settings::at_level(0), index: Some(BinningScheme::BAI) };
 /// Where records are heaped, more than a unit is sorted or held in memory: they are merged, and
 /// those of the second heap wait until the first is written.
 const HEAPS: [i32; 2] = [1_000_000, 2_000_000];

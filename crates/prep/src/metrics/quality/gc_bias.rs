@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use seqloom_format::bam::Flags;
 use seqloom_format::state_of_fields;
 use seqloom_runtime::failure::{Failure, lock};
-use seqloom_runtime::pool::{self, WorkerPanic};
+use seqloom_runtime::pool::{self, Stopped};
 
 use super::observed::Observed;
 use crate::input::reference::ReferenceSequences;
@@ -131,10 +131,7 @@ impl GcWindows {
     ///
     /// # Errors
     /// A worker panics or cannot be started.
-    pub fn count(
-        reference: &ReferenceSequences,
-        threads: NonZeroUsize,
-    ) -> Result<Self, WorkerPanic> {
+    pub fn count(reference: &ReferenceSequences, threads: NonZeroUsize) -> Result<Self, Stopped> {
         let pieces: Vec<(&[u8], usize, usize)> = reference
             .all()
             .flat_map(|bases| {
@@ -142,13 +139,13 @@ impl GcWindows {
                 (1..end).step_by(PIECE).map(move |from| (bases, from, (from + PIECE).min(end)))
             })
             .collect();
-        let (next, failure) = (AtomicUsize::new(0), Failure::<WorkerPanic>::default());
+        let (next, failure) = (AtomicUsize::new(0), Failure::<Stopped>::default());
         let total = Mutex::new([0_u64; BINS]);
         pool::run(
             threads,
             &failure,
             || (),
-            &|| Ok(()),
+            &|| true,
             |_| {
                 let mut counts = [0_u64; BINS];
                 while let Some(&(bases, from, end)) =

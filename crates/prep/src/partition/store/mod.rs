@@ -23,7 +23,7 @@ use seqloom_runtime::failure::lock;
 use seqloom_runtime::memory::Ledger;
 
 pub(crate) use saved::SavedPartition;
-pub use saved::{SavedStore, SavedValue, write_out};
+pub use saved::{SavedStore, SavedValue, WriteOutError, write_out};
 
 /// Partitions are made as they are first used, this many at a time.
 const SEGMENT_PARTITIONS: usize = 1024;

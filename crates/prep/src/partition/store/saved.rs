@@ -8,7 +8,7 @@ use seqloom_format::state_of_fields;
 use seqloom_io::spill::{Content, SpillError, SpillExtent};
 use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::failure::{Failure, lock};
-use seqloom_runtime::pool::{self, WorkerPanic};
+use seqloom_runtime::pool::{self, Stopped};
 
 use super::{Backing, Chunk, ChunkStore, MAX_PARTITIONS, StoreScratch};
 
@@ -21,27 +21,23 @@ pub enum WriteOutError {
     /// A chunk could not be spilled.
     #[error(transparent)]
     Spill(#[from] SpillError),
-    /// A bug.
+    /// The workers were stopped.
     #[error(transparent)]
-    Panic(#[from] WorkerPanic),
-    /// The run was stopped from outside.
-    #[error("interrupted")]
-    Interrupted,
+    Stopped(#[from] Stopped),
 }
 
 impl RunError for WriteOutError {
     fn class(&self) -> Class {
         match self {
             Self::Spill(spill) => spill.class(),
-            Self::Panic(panic) => panic.class(),
-            Self::Interrupted => Class::Interrupted,
+            Self::Stopped(stop) => stop.class(),
         }
     }
 
     fn place(&self) -> Place {
         match self {
             Self::Spill(spill) => spill.place(),
-            Self::Panic(_) | Self::Interrupted => Place::default(),
+            Self::Stopped(_) => Place::default(),
         }
     }
 }
@@ -122,12 +118,11 @@ pub fn write_out(
     }
     let next = AtomicUsize::new(0);
     let failure = Failure::default();
-    let watch = || if watch() { Ok(()) } else { Err(WriteOutError::Interrupted) };
     pool::run(
         threads,
         &failure,
         || (),
-        &watch,
+        watch,
         |_| {
             let mut scratch = StoreScratch::new()?;
             while !failure.stopped() {

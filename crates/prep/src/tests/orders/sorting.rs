@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use seqloom_format::bam::{Header, RecordRef, Reference};
+use seqloom_format::bam_deflate::Settings;
 use seqloom_format::bgzf::{BlockCompressor, EOF_BLOCK};
 use seqloom_io::sink::output::Output;
 use seqloom_io::spill::SpillFile;
@@ -130,7 +131,7 @@ pub(crate) fn sort(input: &Input, order: SortOrder, setup: &Setup, path: &Path) 
     let options = FinishOptions {
         threads,
         order,
-        encoding: Encoding::Bam { level: 1, index: None },
+        encoding: Encoding::Bam { deflate: Settings::at_level(1), index: None },
         references: &input.references,
         remove_duplicates: false,
         editor: None,

@@ -8,7 +8,7 @@ use seqloom_format::read_at::ReadAt;
 use seqloom_format::signal::{AuxiliaryField, AuxiliaryType, SignalHeader, SignalRead};
 use seqloom_format::slow5::binary::RecordEncoder;
 use seqloom_format::slow5::{Compression, RecordCompression, SignalCompression, text};
-use seqloom_runtime::pool::WorkerPanic;
+use seqloom_runtime::pool::Stopped;
 
 use crate::flow::account::{Account, Fault};
 use crate::flow::pass::{self, BatchSource, Components, PassOptions};
@@ -95,8 +95,8 @@ impl From<StoreError> for PassEnd {
     }
 }
 
-impl From<WorkerPanic> for PassEnd {
-    fn from(error: WorkerPanic) -> Self {
+impl From<Stopped> for PassEnd {
+    fn from(error: Stopped) -> Self {
         Self(error.to_string())
     }
 }
@@ -119,14 +119,14 @@ pub(crate) fn pass<B: BatchSource>(
     let stage = Transcode::new(header, Encoding::Slow5, &components);
     let mut passed = Passed::default();
     let threads = NonZeroUsize::new(threads).unwrap();
-    let watch = || Ok::<_, PassEnd>(());
+    let watch = || true;
     let options = PassOptions { threads, components: &components, watch: &watch };
     pass::run(&options, source, &stage, |encoded| {
         passed.text.extend_from_slice(&encoded.bytes);
         passed.account.reads += encoded.tally.reads;
         encoded.tally.faults.iter().for_each(|fault| passed.account.book(fault));
         passed.faults.extend_from_slice(&encoded.tally.faults);
-        Ok(())
+        Ok::<_, PassEnd>(())
     })?;
     Ok(passed)
 }

@@ -146,3 +146,63 @@ fn insertion_sort<T: Copy>(items: &mut [T], less: &impl Fn(&T, &T) -> bool) {
         items[at] = item;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::oracle;
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The numbers of `weights`, the heaviest first.
+    fn by_weight(weights: &[u32]) -> Vec<usize> {
+        let mut pairs: Vec<_> = weights.iter().copied().zip(0..).collect();
+        introsort(&mut pairs, |a, b| a.0 > b.0);
+        pairs.into_iter().map(|(_, number)| number).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn equal_items_are_in_klibs_order(
+            weights in proptest::collection::vec(0_u32..1000, 0..400),
+            kinds in 1_u32..1000,
+        ) {
+            let weights: Vec<u32> = weights.iter().map(|weight| weight % kinds).collect();
+            prop_assert_eq!(by_weight(&weights), oracle::sorted_by_weight(&weights));
+        }
+    }
+
+    /// Items in which every median is among the greatest, so that splitting ends in combsort
+    /// (McIlroy 1999, doi:10.1002/(SICI)1097-024X(19990410)29:4<341): their order is made up while
+    /// they are sorted.
+    fn killers(count: usize) -> Vec<u32> {
+        let unknown = u32::MAX;
+        let values = std::cell::RefCell::new(vec![unknown; count]);
+        let (next, candidate) = (std::cell::Cell::new(0), std::cell::Cell::new(0));
+        let mut items: Vec<usize> = (0..count).collect();
+        introsort(&mut items, |&a, &b| {
+            let mut values = values.borrow_mut();
+            if values[a] == unknown && values[b] == unknown {
+                let solid = if a == candidate.get() { a } else { b };
+                values[solid] = next.get();
+                next.set(next.get() + 1);
+            }
+            if values[a] == unknown {
+                candidate.set(a);
+            } else if values[b] == unknown {
+                candidate.set(b);
+            }
+            values[a] < values[b]
+        });
+        let values = values.into_inner();
+        // Heaviest first in the oracle, and each value twice.
+        values.iter().map(|&value| count as u32 - value.min(count as u32) / 2).collect()
+    }
+
+    #[test]
+    fn parts_that_are_split_too_often_are_combsorted_alike() {
+        for count in [3, 4, 17, 18, 19, 100, 1000, 5000] {
+            let weights = killers(count);
+            assert_eq!(by_weight(&weights), oracle::sorted_by_weight(&weights), "{count}");
+        }
+    }
+}

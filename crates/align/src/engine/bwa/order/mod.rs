@@ -1,3 +1,4 @@
-//! The orders in which bwa keeps things that compare as equal.
+//! The orders in which bwa keeps things that compare as equal: those of klib's sort and tree.
 
-pub(super) mod introsort;
+pub(crate) mod introsort;
+pub(crate) mod tree;

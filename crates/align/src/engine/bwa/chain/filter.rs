@@ -1,0 +1,289 @@
+//! Which chains of a read are extended, as bwa chooses them (`mem_chain_flt`).
+//!
+//! From the heaviest to the lightest: a chain of which much lies over a heavier one in the read is
+//! dropped if it is much lighter, but of each chain that is kept the first that lies over it so is
+//! kept too. Which of two chains of one weight comes first is as [`introsort`] leaves it.
+
+use super::build::PlacedSeed;
+use crate::engine::bwa::order::introsort::introsort;
+
+/// What is asked of a chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Weighed {
+    /// Bases that its seeds cover in the read or in the genome, the fewer.
+    weight: i32,
+    /// Its first seed's first base in the read.
+    start: i32,
+    /// Behind its last seed's last base.
+    end: i32,
+    alternate: bool,
+}
+
+impl Weighed {
+    /// Of a chain's seeds, one or more, in order.
+    pub(crate) fn of(seeds: &[PlacedSeed], alternate: bool) -> Self {
+        let (mut in_read, mut in_genome) = (Cover::default(), Cover::default());
+        for seed in seeds {
+            in_read.add(i64::from(seed.base), seed.length);
+            in_genome.add(seed.place, seed.length);
+        }
+        let start = seeds.first().map_or(0, |seed| seed.base);
+        let end = seeds.last().map_or(0, |seed| seed.base + seed.length);
+        Self { weight: in_read.bases.min(in_genome.bases), start, end, alternate }
+    }
+}
+
+/// Bases that stretches cover, if they come by their starts.
+#[derive(Debug, Default)]
+struct Cover {
+    bases: i32,
+    end: i64,
+}
+
+impl Cover {
+    fn add(&mut self, start: i64, length: i32) {
+        let end = start + i64::from(length);
+        if start >= self.end {
+            self.bases += length;
+        } else if end > self.end {
+            self.bases += (end - self.end) as i32;
+        }
+        self.end = self.end.max(end);
+    }
+}
+
+/// bwa's options of the filter.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FilterOptions {
+    /// Lighter chains are dropped at once (`-W`).
+    pub(crate) least_weight: i32,
+    /// Share of the shorter of two spans from which they lie over each other (`mask_level`).
+    pub(crate) overlap: f32,
+    /// Share of a weight below which another is much lighter (`-D`).
+    pub(crate) drop: f32,
+    /// And by how much at the least, in bases.
+    pub(crate) lighter: i32,
+    /// Spans so long do not count as lying over each other (`max_chain_gap`).
+    pub(crate) greatest_gap: i32,
+    /// So many chains that lie over others are kept (`max_chain_extend`).
+    pub(crate) most_over_others: i32,
+}
+
+/// How a chain is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kept {
+    /// Not.
+    Dropped = 0,
+    /// As the first that lies over another, much lighter.
+    First = 1,
+    /// It lies over another, and is not much lighter.
+    Over = 2,
+    /// It lies over none that is heavier.
+    Clear = 3,
+}
+
+/// A chain that is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Chosen {
+    /// Its number in the input.
+    pub(crate) number: usize,
+    pub(crate) weight: i32,
+    pub(crate) kept: Kept,
+    /// The first that lies over it, by its number when all are sorted; -1 if none does.
+    pub(crate) first: i32,
+}
+
+/// A chain in the order of weights.
+#[derive(Debug, Clone, Copy)]
+struct Ranked {
+    chain: Weighed,
+    number: usize,
+    kept: Kept,
+    first: i32,
+}
+
+/// Working memory.
+#[derive(Debug, Default)]
+pub(crate) struct Filter {
+    chains: Vec<Weighed>,
+    order: Vec<(i32, u32)>,
+    ranked: Vec<Ranked>,
+    /// The chains that stay, by their rank.
+    staying: Vec<usize>,
+    /// Of these, by where they are among them, those over which none lies yet.
+    open: Vec<usize>,
+    chosen: Vec<Chosen>,
+}
+
+impl Filter {
+    /// Chooses among the chains of a read, which come by where they begin.
+    pub(crate) fn choose(
+        &mut self,
+        chains: impl Iterator<Item = Weighed>,
+        options: &FilterOptions,
+    ) -> &[Chosen] {
+        self.chains.clear();
+        self.chains.extend(chains);
+        self.rank(options.least_weight);
+        self.compare(options);
+        for &rank in &self.staying {
+            if let Ok(first) = usize::try_from(self.ranked[rank].first) {
+                self.ranked[first].kept = Kept::First;
+            }
+        }
+        self.take(options.most_over_others)
+    }
+
+    /// Puts the chains that are not too light in order.
+    fn rank(&mut self, least_weight: i32) {
+        let Self { chains, order, ranked, .. } = self;
+        order.clear();
+        let heavy = |&(weight, _): &(i32, u32)| weight >= least_weight;
+        order.extend((0..).zip(&*chains).map(|(at, chain)| (chain.weight, at)).filter(heavy));
+        introsort(order, |a, b| a.0 > b.0);
+        ranked.clear();
+        ranked.extend(order.iter().map(|&(_, number)| {
+            let number = number as usize;
+            Ranked { chain: chains[number], number, kept: Kept::Dropped, first: -1 }
+        }));
+    }
+
+    /// Compares each chain with those that stay. What is not much lighter than the first of them
+    /// that it lies over is not much lighter than any behind, which are no heavier: of these only
+    /// those have to be looked at over which none lies yet.
+    fn compare(&mut self, options: &FilterOptions) {
+        let Self { ranked, staying, open, .. } = self;
+        staying.clear();
+        open.clear();
+        for rank in 0..ranked.len() {
+            let chain = ranked[rank].chain;
+            let over =
+                |other: usize, ranked: &[Ranked]| lies_over(&chain, &ranked[other].chain, options);
+            let first = staying.iter().position(|&other| over(other, ranked));
+            if let Some(at) = first {
+                let other = staying[at];
+                if ranked[other].first < 0 {
+                    ranked[other].first = rank as i32;
+                    open.retain(|&open| open != at);
+                }
+                if is_much_lighter(chain.weight, ranked[other].chain.weight, options) {
+                    continue;
+                }
+                open.retain(|&behind| {
+                    let lies_over = behind > at && over(staying[behind], ranked);
+                    if lies_over {
+                        ranked[staying[behind]].first = rank as i32;
+                    }
+                    !lies_over
+                });
+            }
+            ranked[rank].kept = if first.is_some() { Kept::Over } else { Kept::Clear };
+            open.push(staying.len());
+            staying.push(rank);
+        }
+    }
+
+    /// Those that are kept, in order.
+    fn take(&mut self, most_over_others: i32) -> &[Chosen] {
+        let Self { ranked, chosen, .. } = self;
+        chosen.clear();
+        let mut over_others = 0;
+        for Ranked { chain, number, kept, first } in &*ranked {
+            if *kept == Kept::Dropped {
+                continue;
+            }
+            // As in bwa, one fewer than there may be.
+            over_others += i32::from(*kept != Kept::Clear);
+            if *kept != Kept::Clear && over_others >= most_over_others {
+                continue;
+            }
+            let (number, weight, kept, first) = (*number, chain.weight, *kept, *first);
+            chosen.push(Chosen { number, weight, kept, first });
+        }
+        chosen
+    }
+}
+
+/// Whether much of a chain lies over one that stays, in the read. An ALT chain hides no other.
+fn lies_over(chain: &Weighed, staying: &Weighed, options: &FilterOptions) -> bool {
+    let common = chain.end.min(staying.end) - chain.start.max(staying.start);
+    if common <= 0 || (staying.alternate && !chain.alternate) {
+        return false;
+    }
+    let shorter = (chain.end - chain.start).min(staying.end - staying.start);
+    common as f32 >= shorter as f32 * options.overlap && shorter < options.greatest_gap
+}
+
+fn is_much_lighter(weight: i32, other: i32, options: &FilterOptions) -> bool {
+    (weight as f32) < other as f32 * options.drop && other - weight >= options.lighter
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::index::Options;
+    use super::super::super::layout::LibraryChain;
+    use super::super::super::oracle;
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Seeds by their first base, length, and how far their places lie behind one another.
+    fn seeds() -> impl Strategy<Value = Vec<PlacedSeed>> {
+        let seed = (0..60, prop_oneof![Just(19), 19..60], 0..3_i64);
+        let place = prop_oneof![0_i64..1000, Just(500)];
+        (place, 0..200, proptest::collection::vec(seed, 1..5), any::<bool>()).prop_map(
+            |(mut place, mut base, steps, far)| {
+                let seed = |(step, length, apart)| {
+                    let step = if far { step * 100 } else { step };
+                    (place, base) = (place + i64::from(step) + apart, base + step);
+                    PlacedSeed { place, base, length, score: length, region: 0, occurrences: 1 }
+                };
+                steps.into_iter().map(seed).collect()
+            },
+        )
+    }
+
+    fn chains() -> impl Strategy<Value = Vec<(Vec<PlacedSeed>, bool)>> {
+        let chain = (seeds(), proptest::bool::weighted(0.2));
+        // Many of the same weight and span.
+        let copied = (chain, 1_usize..6);
+        let some = proptest::collection::vec(copied, 0..25);
+        some.prop_map(|some| {
+            some.into_iter().flat_map(|(chain, times)| std::iter::repeat_n(chain, times)).collect()
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+        #[test]
+        fn the_chains_that_are_kept_are_those_of_the_library(
+            chains in chains(),
+            least_weight in prop_oneof![3 => Just(0), 1 => 0..80],
+            overlap in prop_oneof![2 => Just(0.5), 1 => 0.0_f32..1.5],
+            drop in prop_oneof![2 => Just(0.5), 1 => 0.0_f32..1.5],
+            greatest_gap in prop_oneof![2 => Just(10_000), 1 => 20..200],
+            most_over_others in prop_oneof![2 => Just(1 << 30), 1 => 0..6],
+        ) {
+            let mut options = Options::new().unwrap();
+            options.change(|o| {
+                (o.min_chain_weight, o.max_chain_gap) = (least_weight, greatest_gap);
+                (o.mask_level, o.drop_ratio) = (overlap, drop);
+                o.max_chain_extend = most_over_others;
+            });
+            let mut filter = Filter::default();
+            let weighed = chains.iter().map(|(seeds, alternate)| Weighed::of(seeds, *alternate));
+            let found: Vec<_> = filter
+                .choose(weighed, &options.filter())
+                .iter()
+                .map(|kept| {
+                    let alternate = chains[kept.number].1;
+                    (kept.number as i32, LibraryChain::bits(kept, alternate), kept.first)
+                })
+                .collect();
+            let expected: Vec<_> = oracle::chosen(&options, &chains)
+                .iter()
+                .map(|chain| (chain.sequence, chain.bits, chain.first))
+                .collect();
+            prop_assert_eq!(found, expected);
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! Chains of seeds: made, weighed, and chosen, as bwa does.
+
+pub(crate) mod build;
+pub(super) mod filter;

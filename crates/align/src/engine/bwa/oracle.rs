@@ -1,0 +1,276 @@
+//! The stages of the engine's library by themselves, for tests: what each of our own stages is to
+//! give. Safe functions over slices; inputs that the library would read behind are refused.
+#![allow(unsafe_code)]
+
+use std::ffi::c_int;
+use std::ptr;
+
+use bwa_mem3_sys as sys;
+
+use super::BwaEngine;
+use super::chain::filter::Filter;
+use super::extension::{self, ToFilter};
+use super::index::{Index, Options};
+use super::layout::{LibraryChain, LibraryChains, LibraryRead, LibrarySeed, Region, Regions};
+use super::library::Scratch;
+use super::seed::Searches;
+use crate::certified::Tables;
+
+/// A chain as the library's search and filter leave it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct FilteredChain {
+    pub(super) place: i64,
+    pub(super) sequence: i32,
+    /// Weight, how it is kept (1 to 3), and whether it is of an ALT sequence: `w:27, kept:2,
+    /// is_alt:1` and the bisulfite hypothesis.
+    pub(super) bits: u32,
+    pub(super) repetitive: f32,
+    pub(super) first: i32,
+    pub(super) seeds: Vec<LibrarySeed>,
+}
+
+impl FilteredChain {
+    /// # Safety
+    /// The chain points to its seeds.
+    unsafe fn of(chain: &LibraryChain) -> Self {
+        // SAFETY: by the caller's word.
+        let seeds = unsafe { std::slice::from_raw_parts(chain.seeds, chain.count as usize) };
+        Self {
+            place: chain.place,
+            sequence: chain.sequence,
+            bits: chain.bits,
+            repetitive: chain.repetitive,
+            first: chain.first,
+            // The library's extension writes to `region`, and nothing does before.
+            seeds: seeds.iter().map(|&seed| LibrarySeed { region: 0, ..seed }).collect(),
+        }
+    }
+}
+
+fn copied(chains: &LibraryChains) -> Vec<FilteredChain> {
+    let items = (0..chains.count).map(|at| {
+        // SAFETY: there are so many in the block, and they point to their seeds.
+        unsafe { FilteredChain::of(&*chains.items.add(at)) }
+    });
+    items.collect()
+}
+
+/// Frees the chains of a read, and those of their seeds that do not lie in a scratch.
+fn free_chains(chains: &LibraryChains) {
+    for at in 0..chains.count {
+        // SAFETY: there are so many in the block; with room above 1, the seeds are a block from
+        // `malloc`.
+        unsafe {
+            let chain = &*chains.items.add(at);
+            if chain.room > 1 {
+                libc::free(chain.seeds.cast());
+            }
+        }
+    }
+    // SAFETY: a block from `malloc`, or null.
+    unsafe { libc::free(chains.items.cast()) };
+}
+
+/// Reads of a call, without anything but their bases as codes 0 to 4.
+fn library_reads(codes: &mut [Vec<u8>]) -> Vec<LibraryRead> {
+    codes.iter_mut().map(|codes| LibraryRead::of_codes(codes)).collect()
+}
+
+/// The chains of reads, given as letters or as codes 0 to 4, as the library's search makes and
+/// filters them (`mem_kernel1_core`).
+pub(super) fn filtered_chains(
+    index: &Index,
+    options: &Options,
+    scratch: &mut Scratch,
+    reads: &[Vec<u8>],
+) -> Vec<Vec<FilteredChain>> {
+    let mut codes = reads.to_vec();
+    let mut reads = library_reads(&mut codes);
+    let all = extension::chains_of(index, options, scratch, &mut reads).unwrap();
+    let found = all.iter().map(copied).collect();
+    all.iter().for_each(free_chains);
+    found
+}
+
+/// The chains of reads, given as letters and as codes, as our own search makes and filters them.
+pub(super) fn own_chains(
+    engine: &BwaEngine,
+    searches: &mut Searches,
+    reads: &[Vec<u8>],
+    codes: &[Vec<u8>],
+) -> Vec<Vec<FilteredChain>> {
+    let (mut codes, mut filter) = (codes.to_vec(), Filter::default());
+    let library_reads = library_reads(&mut codes);
+    let search = engine.search.as_ref().unwrap();
+    let tables = Tables::new(engine.index.parts(), &search.table);
+    searches.clear();
+    reads.iter().enumerate().for_each(|(number, read)| searches.add(number, read));
+    searches.find(&tables);
+    let mut all = vec![Vec::new(); reads.len()];
+    while let Some(some) = searches.chain_some(engine.loaded(), &tables, search.limits, 0) {
+        for (number, chains) in some {
+            let (index, options) = (&engine.index, &engine.options);
+            let of = ToFilter { index, options, reads: &library_reads, number };
+            let kept = extension::filtered(of, chains, &mut filter).unwrap();
+            all[number] = copied(&kept);
+            free_chains(&kept);
+        }
+    }
+    all
+}
+
+/// Which chains of a read the library's filter keeps (`mem_chain_flt`); their
+/// numbers stand for sequences. They are given by their seeds, and whether they are of ALT
+/// sequences.
+pub(super) fn chosen(options: &Options, chains: &[(Vec<LibrarySeed>, bool)]) -> Vec<FilteredChain> {
+    let mut seeds: Vec<_> = chains.iter().map(|(seeds, _)| seeds.clone()).collect();
+    let chain =
+        |((number, (_, alternate)), seeds): ((usize, &(_, bool)), &mut Vec<LibrarySeed>)| {
+            LibraryChain {
+                read: 0,
+                current: 0,
+                count: seeds.len() as c_int,
+                room: 1,
+                first: -1,
+                sequence: number as i32,
+                bits: 0b11 << 30 | u32::from(*alternate) << 29,
+                repetitive: 0.0,
+                place: seeds[0].place,
+                seeds: seeds.as_mut_ptr(),
+            }
+        };
+    let mut chains: Vec<_> = chains.iter().enumerate().zip(&mut seeds).map(chain).collect();
+    // SAFETY: the chains have one seed or more each, which with room 1 are not freed.
+    unsafe {
+        let count = chains.len() as c_int;
+        let count = mem_chain_flt(options.pointer(), count, chains.as_mut_ptr(), 0);
+        chains[..count as usize].iter().map(|chain| FilteredChain::of(chain)).collect()
+    }
+}
+
+/// The regions of reads, given as letters or as codes 0 to 4, as the library's search and extension
+/// find them (`mem_kernel1_core`, `mem_kernel2_core`).
+pub(super) fn regions(
+    index: &Index,
+    options: &Options,
+    scratch: &mut Scratch,
+    reads: &[Vec<u8>],
+) -> Vec<Vec<Region>> {
+    let mut codes = reads.to_vec();
+    let mut reads = library_reads(&mut codes);
+    let chains = extension::chains_of(index, options, scratch, &mut reads).unwrap();
+    let all = extension::regions_of(index, options, scratch, &mut reads, chains);
+    let taken = |regions: Regions| {
+        let found = (0..regions.count).map(|at| {
+            // SAFETY: there are so many in the block.
+            unsafe { *regions.items.add(at) }
+        });
+        let found = found.collect();
+        // SAFETY: a block of the library's from `malloc`, or null.
+        unsafe { libc::free(regions.items.cast()) };
+        found
+    };
+    all.into_iter().map(taken).collect()
+}
+
+/// The numbers of `weights` as the library sorts chains, the heaviest first (`ks_introsort`).
+pub(super) fn sorted_by_weight(weights: &[u32]) -> Vec<usize> {
+    let chain = |(number, &weight): (usize, &u32)| LibraryChain {
+        place: number as i64,
+        bits: weight & 0x7ff_ffff,
+        read: 0,
+        current: 0,
+        count: 0,
+        room: 1,
+        first: -1,
+        sequence: 0,
+        repetitive: 0.0,
+        seeds: ptr::null_mut(),
+    };
+    let mut chains: Vec<_> = weights.iter().enumerate().map(chain).collect();
+    // SAFETY: sorts the slice.
+    unsafe { ks_introsort_mem_flt(chains.len(), chains.as_mut_ptr()) };
+    chains.iter().map(|chain| chain.place as usize).collect()
+}
+
+/// What `ksw_extend2` gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Extended {
+    pub(super) score: i32,
+    pub(super) read_end: i32,
+    pub(super) reference_end: i32,
+    pub(super) whole_reference_end: i32,
+    pub(super) whole_score: i32,
+    pub(super) most_off: i32,
+}
+
+/// A seed of score `first` extended over `read` (`ksw_extend2`), with the band `band`.
+pub(super) fn extended(
+    options: &Options,
+    [read, reference]: [&[u8]; 2],
+    [band, end_bonus, first]: [i32; 3],
+) -> Extended {
+    let o = options.get();
+    let mut out = [0; 5];
+    let [read_end, reference_end, whole_end, whole_score, off] = out.each_mut();
+    // SAFETY: both slices are as long as is said and of codes below 5; the results are written.
+    let score = unsafe {
+        ksw_extend2(
+            read.len() as c_int,
+            read.as_ptr(),
+            reference.len() as c_int,
+            reference.as_ptr(),
+            5,
+            o.mat.as_ptr(),
+            o.o_del,
+            o.e_del,
+            o.o_ins,
+            o.e_ins,
+            band,
+            end_bonus,
+            o.zdrop,
+            first,
+            read_end,
+            reference_end,
+            whole_end,
+            whole_score,
+            off,
+        )
+    };
+    let [read_end, reference_end, whole_reference_end, whole_score, most_off] = out;
+    Extended { score, read_end, reference_end, whole_reference_end, whole_score, most_off }
+}
+
+// `bwamem.h`, `bwa.h` and `ksw.h` of the engine; by the names that C++ gives them where it does.
+unsafe extern "C" {
+    #[link_name = "_Z13mem_chain_fltPK9mem_opt_tiP11mem_chain_ti"]
+    fn mem_chain_flt(
+        options: *const sys::mem_opt_t,
+        count: c_int,
+        chains: *mut LibraryChain,
+        tid: c_int,
+    ) -> c_int;
+    #[link_name = "_Z20ks_introsort_mem_fltmP11mem_chain_t"]
+    fn ks_introsort_mem_flt(count: usize, chains: *mut LibraryChain);
+    fn ksw_extend2(
+        read_length: c_int,
+        read: *const u8,
+        reference_length: c_int,
+        reference: *const u8,
+        codes: c_int,
+        matrix: *const i8,
+        open_deletion: c_int,
+        extend_deletion: c_int,
+        open_insertion: c_int,
+        extend_insertion: c_int,
+        band: c_int,
+        end_bonus: c_int,
+        drop: c_int,
+        first: c_int,
+        read_end: *mut c_int,
+        reference_end: *mut c_int,
+        whole_reference_end: *mut c_int,
+        whole_score: *mut c_int,
+        most_off: *mut c_int,
+    ) -> c_int;
+}

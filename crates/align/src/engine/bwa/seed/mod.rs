@@ -1,0 +1,199 @@
+//! The seeds and chains of reads of which nothing is known, by our own search.
+//!
+//! A match has no other base than A, C, G and T, so that a read is searched in the pieces between
+//! others, each as if it were a read. All pieces of a batch are searched in turn: round 1, which is
+//! all maximal matches, then rounds 2 and 3. Rows are looked up, and chains made, for some reads at
+//! a time, so that memory is bounded but for that of one read.
+
+use std::ops::Range;
+
+use crate::certified::{
+    ChainLimits, ChainedRead, KeptMatches, LoadedIndex, Match, MatchSearch, Occurrences, Seed,
+    SeedSearch, Tables,
+};
+use crate::engine::bwa::chain::build::Chains;
+use crate::index::{CODE, SEED_BASES};
+use crate::search::lockstep;
+use crate::search::text::Bases;
+
+/// The code that bwa has for a letter: 0 to 3 for bases, 4 for others, and 5 for a gap.
+pub(super) fn code_of(letter: u8) -> u8 {
+    if letter == b'-' { 5 } else { CODE[usize::from(letter)] }
+}
+
+/// A piece of a read without other letters.
+#[derive(Debug, Default)]
+struct Piece {
+    bases: Bases,
+    /// Where it begins in the read.
+    offset: usize,
+}
+
+/// A read that is searched for.
+#[derive(Debug, Clone)]
+struct Searched {
+    /// The read's number in the batch.
+    number: usize,
+    length: usize,
+    pieces: Range<usize>,
+    /// Its seeds, in bwa's order.
+    seeds: Range<usize>,
+}
+
+/// Working memory of one worker, and what it found for a batch.
+#[derive(Debug, Default)]
+pub(super) struct Searches {
+    reads: Vec<Searched>,
+    /// The first so many pieces are of these reads.
+    piece_count: usize,
+    pieces: Vec<Piece>,
+    /// Of each piece.
+    matches: Vec<Vec<Match>>,
+    /// Of all pieces, each with its piece's number; in order.
+    all_matches: Vec<(usize, Match)>,
+    /// Of each piece.
+    found: Vec<Vec<Seed>>,
+    /// Of all reads.
+    seeds: Vec<Seed>,
+    occurrences: Occurrences,
+    /// The first are of the reads that were chained last.
+    chains: Vec<Chains>,
+    active: Vec<usize>,
+    /// The first read that is not chained yet.
+    next: usize,
+}
+
+impl Searches {
+    /// Begins a batch.
+    pub(super) fn clear(&mut self) {
+        self.reads.clear();
+        self.seeds.clear();
+        self.all_matches.clear();
+        (self.piece_count, self.next) = (0, 0);
+    }
+
+    /// Takes read `number` of the batch, if it is long enough to have a seed.
+    pub(super) fn add(&mut self, number: usize, letters: &[u8]) {
+        let first = self.piece_count;
+        let mut offset = 0;
+        for piece in letters.split(|&letter| CODE[usize::from(letter)] > 3) {
+            if piece.len() >= SEED_BASES {
+                self.add_piece(offset, piece);
+            }
+            offset += piece.len() + 1;
+        }
+        if self.piece_count > first {
+            let pieces = first..self.piece_count;
+            self.reads.push(Searched { number, length: letters.len(), pieces, seeds: 0..0 });
+        }
+    }
+
+    fn add_piece(&mut self, offset: usize, letters: &[u8]) {
+        if self.pieces.len() == self.piece_count {
+            self.pieces.push(Piece::default());
+        }
+        let piece = &mut self.pieces[self.piece_count];
+        piece.offset = offset;
+        piece.bases.take_read(letters);
+        self.piece_count += 1;
+    }
+
+    /// Finds the seeds of all reads that were added.
+    pub(super) fn find(&mut self, tables: &Tables<'_>) {
+        self.find_matches(tables);
+        self.find_seeds(tables);
+        let Self { reads, pieces, found, seeds, .. } = self;
+        for read in reads {
+            let start = seeds.len();
+            for at in read.pieces.clone() {
+                let offset = pieces[at].offset;
+                let in_read = |seed: &Seed| Seed { bases: seed.bases.map(|b| b + offset), ..*seed };
+                seeds.extend(found[at].iter().map(in_read));
+            }
+            read.seeds = start..seeds.len();
+            // Equal keys have equal rows.
+            seeds[read.seeds.clone()].sort_unstable_by_key(|seed| seed.bases);
+        }
+    }
+
+    /// Finds all maximal matches.
+    fn find_matches(&mut self, tables: &Tables<'_>) {
+        let Self { pieces, matches, all_matches, active, .. } = self;
+        let pieces = &pieces[..self.piece_count];
+        if matches.len() < pieces.len() {
+            matches.resize_with(pieces.len(), Vec::new);
+        }
+        let search = |((number, piece), found)| {
+            let (piece, found): (&Piece, &mut Vec<Match>) = (piece, found);
+            found.clear();
+            let strings = [0, piece.bases.len() - SEED_BASES];
+            let search = MatchSearch::new(&piece.bases, number, strings, 1, false);
+            KeptMatches { search, found }
+        };
+        let mut searches: Vec<_> =
+            pieces.iter().enumerate().zip(matches.iter_mut()).map(search).collect();
+        lockstep::run(&mut searches, tables, active);
+        for KeptMatches { search, found } in &searches {
+            all_matches.extend(found.iter().map(|&found| (search.number, found)));
+        }
+    }
+
+    /// From these, finds the seeds of each piece.
+    fn find_seeds(&mut self, tables: &Tables<'_>) {
+        let Self { pieces, all_matches, found, active, .. } = self;
+        let pieces = &pieces[..self.piece_count];
+        if found.len() < pieces.len() {
+            found.resize_with(pieces.len(), Vec::new);
+        }
+        let mut first = 0;
+        let search = |((number, piece), seeds)| {
+            let (piece, seeds): (&Piece, &mut Vec<Seed>) = (piece, seeds);
+            let count = all_matches[first..].partition_point(|&(of, _)| of == number);
+            let matches = &all_matches[first..first + count];
+            first += count;
+            SeedSearch::new(&piece.bases, None, matches, seeds)
+        };
+        let mut searches: Vec<_> =
+            pieces.iter().enumerate().zip(found.iter_mut()).map(search).collect();
+        lockstep::run(&mut searches, tables, active);
+    }
+
+    /// Makes the chains of the next reads, as many as have their rows looked up together, beside
+    /// `rows` that already are; at least of one. None when there is no read left.
+    pub(super) fn chain_some(
+        &mut self,
+        index: LoadedIndex<'_>,
+        tables: &Tables<'_>,
+        limits: ChainLimits,
+        rows: u64,
+    ) -> Option<impl Iterator<Item = (usize, &mut Chains)>> {
+        let Self { reads, seeds, occurrences, chains, active, next, .. } = self;
+        let first = *next;
+        occurrences.clear();
+        for read in &reads[first..] {
+            let seeds = &seeds[read.seeds.clone()];
+            let together = rows + occurrences.rows() + limits.rows_of(seeds);
+            if *next > first && together > Occurrences::MOST_TOGETHER {
+                break;
+            }
+            occurrences.add_all(seeds, limits);
+            *next += 1;
+        }
+        let some = &reads[first..*next];
+        if some.is_empty() {
+            return None;
+        }
+        occurrences.find(&tables.rows, active);
+        chains.iter_mut().for_each(Chains::clear);
+        if chains.len() < some.len() {
+            chains.resize_with(some.len(), Chains::default);
+        }
+        let mut row = 0;
+        for (read, chains) in some.iter().zip(chains.iter_mut()) {
+            let seeds = &seeds[read.seeds.clone()];
+            let read = ChainedRead { seeds, length: read.length, place: 0 };
+            occurrences.chain(&mut row, read, index, limits, chains);
+        }
+        Some(some.iter().map(|read| read.number).zip(chains))
+    }
+}

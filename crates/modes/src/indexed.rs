@@ -1,0 +1,60 @@
+//! A loaded index with the table by which searches in it begin.
+
+use std::path::Path;
+
+use super::options::Strands;
+use super::reference::Reference;
+use super::starts::Starts;
+use seqloom_align::index::{IndexError, IndexInfo, Loaded};
+use seqloom_align::search::rows::Rows;
+use seqloom_align::search::text::Genome;
+
+/// See the module documentation.
+#[derive(Debug)]
+pub(super) struct Indexed {
+    loaded: Loaded,
+    starts: Starts,
+    /// Strings of so many bases occur by chance once or less.
+    pub(super) chance_bases: u16,
+}
+
+/// What strings are searched in.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Tables<'a> {
+    pub(super) rows: Rows<'a>,
+    pub(super) starts: &'a Starts,
+}
+
+impl Indexed {
+    /// Reads the index at `prefix`, which has been checked and found to be `info`.
+    pub(super) fn read(prefix: &Path, info: &IndexInfo) -> Result<Self, IndexError> {
+        let loaded = Loaded::read(prefix, info)?;
+        let parts = loaded.parts();
+        let starts = Starts::find(&Rows::new(parts), parts.bases);
+        let chance_bases = (1..32).find(|&bases| 1 << (2 * bases) >= 2 * parts.bases);
+        Ok(Self { loaded, starts, chance_bases: chance_bases.unwrap_or(32) })
+    }
+
+    /// Memory beside that of the index itself, for a reference of so many bases.
+    pub(super) fn table_bytes(bases: u64) -> u64 {
+        Starts::size_bytes(bases)
+    }
+
+    /// Bases of the reference.
+    pub(super) fn bases(&self) -> u64 {
+        self.loaded.parts().bases
+    }
+
+    /// What strings are searched in.
+    pub(super) fn tables(&self) -> Tables<'_> {
+        Tables { rows: Rows::new(self.loaded.parts()), starts: &self.starts }
+    }
+
+    /// The reference, where placements are wanted on these strands.
+    pub(super) fn reference(&self, strands: Strands) -> Reference<'_> {
+        let parts = self.loaded.parts();
+        let genome = Genome { packed: parts.packed, bases: parts.bases };
+        let (sequences, holes) = (self.loaded.sequences(), self.loaded.holes());
+        Reference { genome, sequences, holes, strands }
+    }
+}

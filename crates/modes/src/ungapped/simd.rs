@@ -1,0 +1,37 @@
+//! The search compiled for the instructions that count and turn bits, which most processors have.
+#![allow(unsafe_code)]
+
+use super::options::Acceptance;
+use super::placements::{self, Genome, Limits, Work};
+use crate::query::Query;
+
+/// [`placements::find`] with the best instructions of this processor; all give the same.
+pub(super) fn find(
+    genome: Genome<'_>,
+    wanted: (Acceptance, Limits),
+    queries: &[Query],
+    work: &mut Work,
+) -> usize {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("popcnt")
+        && is_x86_feature_detected!("lzcnt")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+    {
+        // SAFETY: the processor has all of these, as was asked just now.
+        return unsafe { find_with_bits(genome, wanted, queries, work) };
+    }
+    placements::find(genome, wanted, queries, work)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,popcnt,lzcnt,bmi1,bmi2")]
+fn find_with_bits(
+    genome: Genome<'_>,
+    wanted: (Acceptance, Limits),
+    queries: &[Query],
+    work: &mut Work,
+) -> usize {
+    placements::find(genome, wanted, queries, work)
+}

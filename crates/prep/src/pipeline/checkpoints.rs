@@ -1,0 +1,69 @@
+//! What phases keep for a run that goes on behind them.
+
+use seqloom_format::index::IndexBuilder;
+use seqloom_format::state::{MalformedState, State};
+use seqloom_format::state_of_fields;
+use seqloom_io::sink::output::Output;
+
+use super::Phase;
+use crate::finish::Finished;
+use crate::partition::Backing;
+
+/// Where a run keeps what its phases have made. Nothing may be spilled while something is saved.
+pub trait Checkpoints {
+    /// What can go wrong.
+    type Error;
+
+    /// What a phase of a run before this one has saved.
+    ///
+    /// # Errors
+    /// When it cannot be read or is damaged.
+    fn load<T: State>(&self, phase: Phase, backing: &Backing) -> Result<Option<T>, Self::Error>;
+
+    /// Keeps what the phases behind this one need of it, as bytes of a [`State`].
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    fn save(&mut self, phase: Phase, state: &[u8], backing: &Backing) -> Result<(), Self::Error>;
+
+    /// What [`Checkpoints::save_written`] has kept.
+    ///
+    /// # Errors
+    /// When it is damaged.
+    fn written<T: State>(&self) -> Result<Option<T>, Self::Error>;
+
+    /// Keeps that so many of all units are written, and a state that goes with it.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    fn save_written(
+        &mut self,
+        units: WrittenUnits,
+        state: Vec<u8>,
+        output: &Output,
+    ) -> Result<(), Self::Error>;
+
+    /// What was saved is not what it should be.
+    fn damaged(&self, error: MalformedState) -> Self::Error;
+
+    /// Bytes of records between two calls of [`Checkpoints::save_written`].
+    fn step_bytes(&self) -> u64;
+}
+
+/// How many units of the output are written.
+#[derive(Debug, Clone, Copy)]
+pub struct WrittenUnits {
+    /// So many.
+    pub written: usize,
+    /// Of so many.
+    pub all: usize,
+}
+
+/// How much is written, and what was counted of it.
+pub(super) struct Written {
+    pub(super) units: usize,
+    pub(super) finished: Finished,
+    pub(super) index: Option<IndexBuilder>,
+}
+
+state_of_fields!(Written { units, finished, index });

@@ -1,0 +1,128 @@
+//! Records on their way into an output: what is changed in them, what is counted of them.
+
+use std::num::NonZeroUsize;
+
+use seqloom_format::bam::Header;
+use seqloom_format::index::IndexBuilder;
+use seqloom_io::sink::output::Output;
+
+use crate::finish::{
+    self, DuplicateTagging, Encoding, FinishError, FinishOptions, FinishTrace, Finished, Fragments,
+    OutputTransform, StoredRecords, Units,
+};
+use crate::input::ReferenceSequences;
+use crate::metrics::quality::{GatheredMetrics, MetricsRequest, MetricsVisitors, ReadGroupNames};
+use crate::partition::SortOrder;
+use crate::recalibrate::Applier;
+use crate::steps::Steps;
+
+/// What an output is to be.
+pub struct OutputRequest<'a> {
+    /// Its header.
+    pub header: &'a Header,
+    /// Workers.
+    pub threads: NonZeroUsize,
+    /// Order of the records.
+    pub order: SortOrder,
+    /// What records become.
+    pub encoding: Encoding,
+    /// Leave duplicates out.
+    pub remove_duplicates: bool,
+    /// Which duplicates get a DT tag, in place of those of the input; `None` leaves these.
+    pub tagging: Option<DuplicateTagging>,
+    /// Tell families of UMIs in tags MI.
+    pub tells_families: bool,
+    /// Steps that come last.
+    pub late: &'a Steps,
+    /// Metrics to count.
+    pub metrics: MetricsRequest,
+}
+
+/// See the module documentation.
+pub struct Writing<'a> {
+    request: &'a OutputRequest<'a>,
+    records: &'a StoredRecords<'a>,
+    changes: OutputTransform<'a>,
+    metrics: MetricsVisitors<'a>,
+    trace: &'a FinishTrace,
+    watch: &'a dyn Fn() -> bool,
+}
+
+impl<'a> Writing<'a> {
+    /// Nothing written yet. Qualities become what `applier` says; metrics compare records with
+    /// `reference`. `watch` is called now and then; `false` interrupts.
+    #[must_use]
+    pub fn new(
+        request: &'a OutputRequest<'a>,
+        records: &'a StoredRecords<'a>,
+        (applier, reference): (Option<&'a Applier>, Option<&'a ReferenceSequences>),
+        trace: &'a FinishTrace,
+        watch: &'a dyn Fn() -> bool,
+    ) -> Self {
+        let changes = OutputTransform {
+            duplicates: records.marks.zip(request.tagging),
+            families: records.marks.filter(|_| request.tells_families),
+            recalibration: applier,
+            late: request.late,
+        };
+        let names = ReadGroupNames::of(request.header);
+        let metrics = MetricsVisitors::new(request.metrics, reference).with_read_groups(names);
+        Self { request, records, changes, metrics, trace, watch }
+    }
+
+    /// Goes on at a unit, with what was counted of those in front of it.
+    pub(super) fn continued_at(self, unit: usize, counted: &GatheredMetrics) -> Self {
+        let metrics = self.metrics.from_unit(unit);
+        metrics.add(counted);
+        Self { metrics, ..self }
+    }
+
+    fn options(&self) -> FinishOptions<'_> {
+        let Self { request, .. } = self;
+        FinishOptions {
+            threads: request.threads,
+            order: request.order,
+            encoding: request.encoding,
+            references: request.header.references(),
+            remove_duplicates: request.remove_duplicates,
+            editor: (!self.changes.is_empty()).then_some(&self.changes),
+            observer: (!request.metrics.is_empty()).then_some(&self.metrics),
+            trace: self.trace,
+            watch: self.watch,
+        }
+    }
+
+    /// Writes some units behind what `outputs` hold: see [`finish::run`].
+    pub(super) fn units(
+        &self,
+        units: Units<'_>,
+        outputs: &mut [Output],
+        index: Option<&mut IndexBuilder>,
+    ) -> Result<Finished, FinishError> {
+        finish::run(self.records, units, &self.options(), outputs, index)
+    }
+
+    /// Writes some units as a piece of an output that other processes make the rest of: see
+    /// [`finish::run_piece`].
+    ///
+    /// # Errors
+    /// The first failure of any worker.
+    pub fn piece(
+        &self,
+        units: Units<'_>,
+        output: &mut Output,
+    ) -> Result<(Finished, Fragments), FinishError> {
+        finish::run_piece(self.records, units, &self.options(), output)
+    }
+
+    /// What was counted so far.
+    pub(super) fn so_far(&self) -> GatheredMetrics {
+        self.metrics.so_far()
+    }
+
+    /// What was counted.
+    #[must_use]
+    pub fn into_metrics(self) -> GatheredMetrics {
+        self.metrics.into_metrics()
+    }
+}
