@@ -37,7 +37,7 @@ dist: ## an archive of a static program, man pages, completions and licences, fr
 DIST ?= dist
 
 wheel: ## the package for Python with the program in it, dist/seqloom-*.whl
-	$(CARGO) build --locked --profile $(PROFILE) -p seqloom -p seqloom-native
+	$(CARGO) build --locked --profile $(PROFILE) -p seqloom -p seqloom-python-extension
 	python/wheel.sh "$(TARGET)/$(PROFILE)/seqloom" "$(TARGET)/$(PROFILE)/lib_native.so" "$(DIST)" \
 		"$(TARGET)/wheel-tools"
 

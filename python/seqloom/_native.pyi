@@ -1,4 +1,4 @@
-"""The extension: crates/native."""
+"""The extension: crates/python-extension."""
 
 from typing import Any
 

@@ -12,6 +12,8 @@ pub mod flag {
     pub const PAIRED: u16 = 0x1;
     /// Not aligned.
     pub const UNMAPPED: u16 = 0x4;
+    /// Mate not aligned.
+    pub const MATE_UNMAPPED: u16 = 0x8;
     /// Reverse strand.
     pub const REVERSE: u16 = 0x10;
     /// First read of a pair.
@@ -20,6 +22,8 @@ pub mod flag {
     pub const SECOND: u16 = 0x80;
     /// Secondary alignment.
     pub const SECONDARY: u16 = 0x100;
+    /// Did not pass the instrument's filter.
+    pub const QC_FAIL: u16 = 0x200;
     /// Duplicate.
     pub const DUPLICATE: u16 = 0x400;
     /// Supplementary alignment.

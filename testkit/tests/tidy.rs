@@ -199,13 +199,15 @@ fn the_product_has_no_engine_that_does_not_align() {
 /// The extension lives in other people's interpreters: no engine, no allocator, no command line.
 #[test]
 fn the_extension_knows_formats_and_signal_alone() {
-    let ours = ["native", "format", "runtime", "io", "signal"].map(|it| format!("seqloom-{it}"));
+    let ours =
+        ["python-extension", "format", "runtime", "io", "signal"].map(|it| format!("seqloom-{it}"));
     let is_foreign = |line: &String| {
         let package = package_of(line);
         let is_other = package.starts_with("seqloom") && !ours.iter().any(|it| it == package);
         is_other || package.contains("mimalloc") || package.starts_with("bwa")
     };
-    let found: Vec<String> = tree("seqloom-native").into_iter().filter(is_foreign).collect();
+    let found: Vec<String> =
+        tree("seqloom-python-extension").into_iter().filter(is_foreign).collect();
     fail_if_any("the extension depends on", &found);
 }
 

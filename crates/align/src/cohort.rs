@@ -19,7 +19,7 @@ use crate::input_tags::ReadTags;
 use crate::mates::{BamTotals, MateOrder};
 use crate::umi::{UmiRules, UmiSource, UmiTags};
 
-pub use batch::{Batch, Segment, Shape};
+pub use batch::{Batch, BatchReads, LongRead, Segment, Shape};
 pub(crate) use batch::{Mates, TemplateCounts};
 use lane::Lane;
 
@@ -56,7 +56,7 @@ pub struct ClosedCohort {
 #[derive(Debug)]
 pub enum Cut {
     /// A batch to align.
-    Batch(Batch),
+    Batch(Box<Batch>),
     /// No further batch of this cohort will come.
     Closed(ClosedCohort),
 }
@@ -431,7 +431,7 @@ impl<'a> CohortCutter<'a> {
             self.lanes.iter_mut().map(|lane| lane.take(reach.reads_per_lane)).collect();
         let singles = reach.templates - reach.pairs;
         let reads = 2 * reach.pairs + singles;
-        produce(Cut::Batch(Batch {
+        produce(Cut::Batch(Box::new(Batch {
             sequence: self.next_sequence,
             cohort: self.open.number,
             index_in_cohort: self.open.batches,
@@ -446,7 +446,9 @@ impl<'a> CohortCutter<'a> {
             has_cut_numbers: self.has_numbers == Some(true),
             umis: UmiTags::default(),
             tags: ReadTags::default(),
-        }));
+            failed_filter: Vec::new(),
+            long_reads: Vec::new(),
+        })));
         self.next_sequence += 1;
         self.next_read += reads;
         self.next_template += reach.templates;

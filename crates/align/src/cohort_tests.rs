@@ -305,7 +305,7 @@ fn a_malformed_file_ends_where_its_last_good_block_does_in_whatever_order_blocks
 }
 
 #[test]
-fn mates_out_of_step_and_reads_too_long_are_named() {
+fn mates_out_of_step_are_named_and_reads_too_long_have_no_bases() {
     let (first, mut second) = (named(0..300, 20), named(0..300, 20));
     second[280].0 = "other".to_owned();
     second[290].1 = 21;
@@ -316,11 +316,16 @@ fn mates_out_of_step_and_reads_too_long_are_named() {
         cutter.push(block, |cut| batches.extend(Some(cut))).unwrap();
     }
     let [Cut::Batch(whole), Cut::Batch(bad), Cut::Closed(_)] = &batches[..] else { panic!() };
-    assert_eq!(whole.engine_reads(20, None).unwrap().pairs.len(), 256);
+    let all = whole.engine_reads(20, None).unwrap();
+    assert_eq!((all.reads.pairs.len(), all.long_reads.len()), (256, 0));
     let error = bad.engine_reads(21, None).unwrap_err();
     assert!(matches!(&error, CohortError::NamesDiffer { record: 281, .. }), "{error}");
     assert!(error.to_string().contains("1.fq") && error.to_string().contains("'other'"));
-    assert!(matches!(whole.engine_reads(19, None), Err(CohortError::TooLong { bases: 20, .. })));
+    let none = whole.engine_reads(19, None).unwrap();
+    assert!(none.reads.pairs.iter().flatten().all(|read| read.bases.is_empty()));
+    assert_eq!(none.long_reads.len(), 512);
+    assert!(none.long_reads.is_sorted_by_key(|it| it.place));
+    assert!(none.long_reads.iter().all(|it| it.bases.len() == 20));
 }
 
 /// Templates of all batches, or the first error that an engine's reads have.

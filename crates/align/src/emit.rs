@@ -2,15 +2,19 @@
 //!
 //! The engine writes NM MD MC MQ AS XS, then SA pa XA HN. We put RG behind XS, where bwa has it,
 //! drop HN, which bwa does not have, and append what the input said of the read (`-C`, unaligned
-//! BAM).
+//! BAM). A read that did not pass the instrument's filter (flag 0x200 of unaligned BAM) has the
+//! flag in all of its records. Reads that the engine got without bases, as they are too long, get
+//! them back.
 
+use seqloom_format::bam::edit::set_flags;
 use seqloom_format::bam::{AuxFields, Flags, RecordError, RecordRef};
 use seqloom_format::templates::PackedTemplates;
 use seqloom_runtime::error::{Class, Place, RunError};
 
-use crate::cohort::{Batch, Shape, TemplateCounts};
+use crate::cohort::{Batch, LongRead, Shape, TemplateCounts};
 use crate::engine::{Origin, RecordSink};
 use crate::input_tags::InputTags;
+use crate::outside::{OutsideReads, with_bases};
 use crate::umi::{self, UmiRules};
 
 /// Tags of the aligner that stand behind RG in bwa's order.
@@ -101,18 +105,28 @@ pub struct Emission<'a> {
     part: Option<&'a mut PartSink<'a>>,
     /// Per template in emission order.
     origins: Vec<Origin>,
+    /// The longest read that the engine searches for, in bases.
+    longest_bases: usize,
+    outside: OutsideReads,
     failure: Option<EmitError>,
 }
 
 impl<'a> Emission<'a> {
-    /// Starts to collect the records of `batch` in `out`.
+    /// Starts to collect the records of `batch` in `out`, of an engine that searches for reads of
+    /// up to `longest_bases`.
     #[must_use]
-    pub fn new(batch: &'a Batch, tags: &'a RecordTags, out: &'a mut PackedTemplates) -> Self {
+    pub fn new(
+        batch: &'a Batch,
+        tags: &'a RecordTags,
+        longest_bases: usize,
+        out: &'a mut PackedTemplates,
+    ) -> Self {
         out.clear();
         out.first_template = batch.first_template;
         let TemplateCounts { pairs, singles } = batch.counts();
         let origins = Vec::with_capacity(pairs + singles);
-        Self { batch, tags, out, part: None, origins, failure: None }
+        let outside = OutsideReads::default();
+        Self { batch, tags, out, part: None, origins, longest_bases, outside, failure: None }
     }
 
     /// Has a batch of many records handed on in parts, each of whole templates, but for a mixed
@@ -122,11 +136,12 @@ impl<'a> Emission<'a> {
         Self { part: Some(part), ..self }
     }
 
-    /// Puts the templates in input order and checks that none is missing.
+    /// Puts the templates in input order and checks that none is missing; the reads that were not
+    /// searched for.
     ///
     /// # Errors
     /// A malformed record or a missing template.
-    pub fn finish(self) -> Result<(), EmitError> {
+    pub fn finish(self) -> Result<OutsideReads, EmitError> {
         if let Some(error) = self.failure {
             return Err(error);
         }
@@ -144,7 +159,7 @@ impl<'a> Emission<'a> {
         if let Shape::Mixed(pairs) = &self.batch.shape {
             restore_input_order(self.out, &self.origins, pairs);
         }
-        Ok(())
+        Ok(self.outside)
     }
 
     /// Hands on what there is, if it is much.
@@ -163,6 +178,16 @@ impl<'a> Emission<'a> {
         Ok(())
     }
 
+    /// The read of a record, if the engine got it without its bases.
+    fn long_read(&self, origin: Origin, second: bool) -> Option<&'a LongRead> {
+        let all = &self.batch.long_reads;
+        if all.is_empty() {
+            return None;
+        }
+        let place = (template_index(&self.batch.shape, origin), second);
+        all.binary_search_by_key(&place, |it| it.place).ok().map(|at| &all[at])
+    }
+
     fn append(&mut self, origin: Origin, body: &[u8]) -> Result<(), EmitError> {
         if self.origins.last() != Some(&origin) {
             if !self.origins.is_empty() {
@@ -172,6 +197,18 @@ impl<'a> Emission<'a> {
             self.origins.push(origin);
         }
         let record = RecordRef::new(body)?;
+        let second = record.has_flags(Flags::SECOND_OF_PAIR);
+        let restored = match self.long_read(origin, second) {
+            Some(read) => Some(with_bases(&record, read)?),
+            None => None,
+        };
+        let body = restored.as_deref().unwrap_or(body);
+        let record = RecordRef::new(body)?;
+        if record.has_flags(Flags::UNMAPPED) {
+            let template = template_index(&self.batch.shape, origin) as u64;
+            let place = (self.batch.first_template + template, second);
+            self.outside.look(place, &record, self.longest_bases)?;
+        }
         if self.tags.drops_unaligned && is_unaligned(&record) {
             return Ok(());
         }
@@ -182,8 +219,13 @@ impl<'a> Emission<'a> {
         append_tags(&body[record.aux_start()..], self.tags.read_group.as_deref(), out)?;
         if self.tags.input != InputTags::Drop {
             let template = template_index(&self.batch.shape, origin);
-            let second = record.has_flags(Flags::SECOND_OF_PAIR);
             out.extend_from_slice(self.batch.tags.of(template)[usize::from(second)]);
+        }
+        if !self.batch.failed_filter.is_empty() {
+            let template = template_index(&self.batch.shape, origin);
+            if self.batch.failed_filter[template][usize::from(second)] {
+                set_flags(&mut out[start + 4..], record.flags() | Flags::QC_FAIL)?;
+            }
         }
         if self.tags.umi.is_some() {
             let template = template_index(&self.batch.shape, origin);

@@ -1,5 +1,5 @@
 //! What can be wrong with reads as they come in: files that do not belong together, mates that are
-//! not where they are looked for, reads that are too long.
+//! not where they are looked for.
 
 use seqloom_io::source::SourceError;
 use seqloom_runtime::error::{Class, Place, RunError};
@@ -121,18 +121,6 @@ pub enum CohortError {
         /// What is wrong.
         source: TagError,
     },
-    /// A read the engine would not survive.
-    #[error("{files}: read '{name}' has {bases} bases; this engine takes at most {limit}")]
-    TooLong {
-        /// The file or files, joined by `+`.
-        files: String,
-        /// Read name.
-        name: String,
-        /// Its length.
-        bases: usize,
-        /// The engine's limit.
-        limit: usize,
-    },
 }
 
 impl RunError for CohortError {
@@ -146,8 +134,7 @@ impl RunError for CohortError {
             | Self::NotGrouped { .. }
             | Self::MatesApart { .. }
             | Self::Umi { .. }
-            | Self::Tag { .. }
-            | Self::TooLong { .. } => Class::Input,
+            | Self::Tag { .. } => Class::Input,
         }
     }
 
@@ -164,7 +151,6 @@ impl RunError for CohortError {
             | Self::Tag { files, record, name, .. } => (files, Some(*record), Some(name)),
             Self::NotGrouped { path } => (path, None, None),
             Self::MatesApart { path, name, records } => (path, Some(records[1]), Some(name)),
-            Self::TooLong { files, name, .. } => (files, None, Some(name)),
         };
         Place { file: Some(file.clone()), record, name: name.cloned(), ..Place::default() }
     }

@@ -4,8 +4,8 @@ use seqloom_format::bam::{AuxFields, RecordError};
 use seqloom_format::sam::{SamError, append_tag};
 
 /// Tags that the aligner writes, or that describe an alignment: the input's are stale.
-const ALIGNER_TAGS: [&[u8; 2]; 11] =
-    [b"NM", b"MD", b"MC", b"MQ", b"AS", b"XS", b"SA", b"XA", b"pa", b"HN", b"PG"];
+const ALIGNER_TAGS: [&[u8; 2]; 12] =
+    [b"NM", b"MD", b"MC", b"MQ", b"AS", b"XS", b"SA", b"XA", b"YF", b"pa", b"HN", b"PG"];
 
 /// What becomes of the input's annotations.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

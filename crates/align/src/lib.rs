@@ -28,6 +28,7 @@ pub mod ingest;
 pub mod input_error;
 pub mod input_tags;
 pub mod mates;
+pub mod outside;
 pub mod scan;
 mod search;
 #[cfg(test)]

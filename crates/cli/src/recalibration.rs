@@ -13,13 +13,14 @@ use seqloom_prep::finish::{CountingPassOptions, StoredRecords};
 use seqloom_prep::input::ReferenceSequences;
 use seqloom_prep::partition::Backing;
 use seqloom_prep::recalibrate::{
-    Applier, ApplyOptions, CountedTable, Counter, DynamicQuantization, KnownSites,
+    AppliedCounts, Applier, ApplyOptions, CountedTable, Counter, DynamicQuantization, KnownSites,
     KnownSitesBuilder, QualityRows, RecalibrationError, RecalibrationOptions, StoredCounts, Table,
     TableError, TableView, count_stored, gather, most_memory_bytes, report,
 };
+use seqloom_report::run::AppliedReport;
 use seqloom_runtime::failure::lock;
-use seqloom_terminal::UsageError;
 use seqloom_terminal::error::InputError;
+use seqloom_terminal::{Console, UsageError};
 
 use crate::output::run::Run;
 use crate::output::{at_path, check_writable};
@@ -75,7 +76,8 @@ pub(crate) struct RecalibrationArguments {
     /// Quality expected of every read group, instead of what it reports
     #[arg(long, value_name = "Q", requires = "recalibrating")]
     global_qscore_prior: Option<f64>,
-    /// Pass reads whose read group the report lacks
+    /// Leave the qualities of reads whose read group the report lacks as they are, where a report
+    /// is given; counted in the same run, they always stay
     #[arg(long, requires = "recalibrating")]
     allow_missing_read_group: bool,
 }
@@ -119,11 +121,15 @@ impl RecalibrationArguments {
         &self,
         header: &Header,
         (counts, backing): (&StoredCounts, &Backing),
-        file: &AtomicFile,
+        (file, console): (&AtomicFile, &Console),
     ) -> seqloom_terminal::Result<()> {
         let none = (ReferenceSequences::default(), KnownSitesBuilder::new(&[]).finish());
         let counter = Counter::new(&self.counting(), header, &none.0, &none.1)?;
-        write_report(CountedTable::new(&counter, counts, backing)?.view(), file)
+        let table = CountedTable::new(&counter, counts, backing)?;
+        if self.bqsr_report_only {
+            warn_of_uncounted(console, header, table.view());
+        }
+        write_report(table.view(), file)
     }
 
     /// What applies a report.
@@ -191,7 +197,8 @@ impl RecalibrationArguments {
             emit_original: self.emit_original_quals,
             use_original: self.use_original_qualities,
             global_prior: self.global_qscore_prior,
-            allow_missing_read_group: self.allow_missing_read_group,
+            // What was counted of these very reads lacks the groups of which no read counts.
+            allow_missing_read_group: self.allow_missing_read_group || self.counts(),
         }
     }
 }
@@ -228,6 +235,7 @@ impl<'a> Recalibration<'a> {
         arguments: &'a RecalibrationArguments,
         header: &Header,
         groups: ReadGroupsFrom<'_>,
+        console: &Console,
     ) -> seqloom_terminal::Result<Option<Self>> {
         let references = header.references();
         let given = arguments.given_table()?;
@@ -247,7 +255,15 @@ impl<'a> Recalibration<'a> {
         }
         let mut sites = KnownSitesBuilder::new(references);
         for path in &arguments.known_sites {
-            known_sites::read(path, references, |reference, bases| sites.add(reference, bases))?;
+            let add = |reference, bases| sites.add(reference, bases);
+            let read = known_sites::read(path, references, add)?;
+            if read.sites == 0 {
+                console.warn(&format!(
+                    "{}: no known site; every base that differs from the reference counts as an \
+                     error",
+                    path.display()
+                ));
+            }
         }
         let (known_sites, staged, rows) = (sites.finish(), Mutex::default(), Mutex::default());
         Ok(Some(Self { arguments, known_sites, given, staged, rows }))
@@ -284,15 +300,16 @@ impl<'a> Recalibration<'a> {
         &self,
         header: &Header,
         (counts, backing): (Option<&StoredCounts>, &Backing),
+        console: &Console,
     ) -> seqloom_terminal::Result<Option<Applier>> {
         match (counts, &self.given) {
             (Some(counts), _) => {
                 let none = ReferenceSequences::default();
                 let options = self.arguments.counting();
                 let counter = Counter::new(&options, header, &none, &self.known_sites)?;
-                self.apply(header, CountedTable::new(&counter, counts, backing)?.view())
+                self.apply(header, CountedTable::new(&counter, counts, backing)?.view(), console)
             }
-            (None, Some(given)) => self.apply(header, given.view()),
+            (None, Some(given)) => self.apply(header, given.view(), console),
             (None, None) => Ok(None),
         }
     }
@@ -301,6 +318,7 @@ impl<'a> Recalibration<'a> {
         &self,
         header: &Header,
         view: TableView<'_>,
+        console: &Console,
     ) -> seqloom_terminal::Result<Option<Applier>> {
         if let Some(path) = &self.arguments.bqsr_report {
             let file = AtomicFile::create(path)?;
@@ -309,6 +327,9 @@ impl<'a> Recalibration<'a> {
         }
         *lock(&self.rows) = Some(QualityRows::of(view)?);
         let is_applied = !self.arguments.bqsr_report_only;
+        if !is_applied {
+            warn_of_uncounted(console, header, view);
+        }
         let options = self.arguments.applying();
         Ok(is_applied.then(|| Applier::new(view, &options, header)).transpose()?)
     }
@@ -343,6 +364,50 @@ pub(crate) enum ReadGroupsFrom<'p> {
     Option,
     /// A sheet (`--input`), beside which that option is refused.
     Sheet(&'p Path),
+}
+
+/// Says which read groups of a header a report of its reads does not have.
+fn warn_of_uncounted(console: &Console, header: &Header, view: TableView<'_>) {
+    for group in view.missing_read_groups(header) {
+        console.warn(&format!(
+            "no base of read group {group} was counted, so that the report does not have it; \
+             --apply-bqsr leaves the qualities of its reads as they are with \
+             --allow-missing-read-group"
+        ));
+    }
+}
+
+/// Says which records have no new qualities, and why.
+pub(crate) fn log_applied(console: &Console, counts: &AppliedCounts) {
+    for (group, records) in &counts.missing_read_groups {
+        console.warn(&format!(
+            "the recalibration report does not have read group {group}, as none of its bases was \
+             counted: the qualities of its {records} records are not recalibrated"
+        ));
+    }
+    let as_they_were: Vec<_> = counts.as_they_were().collect();
+    if as_they_were.is_empty() {
+        return;
+    }
+    let parts: Vec<_> = as_they_were.iter().map(|(why, it)| format!("{it} {why}")).collect();
+    console.info(&format!(
+        "recalibration: {} records have new qualities; as they were: {}",
+        counts.recalibrated,
+        parts.join(", "),
+    ));
+}
+
+/// What the report of a run has of it.
+pub(crate) fn applied_report(counts: &AppliedCounts) -> AppliedReport {
+    AppliedReport {
+        recalibrated_records: counts.recalibrated,
+        missing_read_groups: counts.missing_read_groups.clone(),
+        without_read_group: counts.no_read_group,
+        spliced: counts.spliced,
+        without_qualities: counts.no_qualities,
+        cigar_of_other_length: counts.cigar_of_other_length,
+        beyond_sequence: counts.beyond_sequence,
+    }
 }
 
 /// Where what the header lacks is given.

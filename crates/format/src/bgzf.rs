@@ -26,7 +26,7 @@ const FOOTER_BYTES: usize = 8;
 /// Fixed part in front of the extra field.
 const FIXED_HEADER_BYTES: usize = 12;
 /// A stored deflate block: one byte of flags, LEN, NLEN.
-const STORED_OVERHEAD_BYTES: usize = 5;
+pub(crate) const STORED_OVERHEAD_BYTES: usize = 5;
 
 /// Why bytes are not a good BGZF block.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -73,6 +73,9 @@ pub enum BgzfError {
     /// More than [`MAX_PAYLOAD_BYTES`] were given for one block.
     #[error("{0} bytes do not fit into one BGZF block (at most 65280)")]
     PayloadTooLarge(usize),
+    /// A block that was inflated again has other bytes than it was made of.
+    #[error("a BGZF block does not inflate to its records; this is a bug, please report it")]
+    BadCheck,
     /// A compression level above 12, libdeflate's highest.
     #[error("compression level {0} is not in 0..=12")]
     BadLevel(u8),
@@ -230,31 +233,43 @@ impl BlockCompressor {
     /// # Errors
     /// [`BgzfError::PayloadTooLarge`] above [`MAX_PAYLOAD_BYTES`]; `out` is then unchanged.
     pub fn compress(&mut self, payload: &[u8], out: &mut Vec<u8>) -> Result<usize, BgzfError> {
-        if payload.len() > MAX_PAYLOAD_BYTES {
-            return Err(BgzfError::PayloadTooLarge(payload.len()));
-        }
-        if payload.is_empty() {
-            out.extend_from_slice(&EOF_BLOCK);
-            return Ok(EOF_BLOCK.len());
-        }
-        let start = out.len();
-        out.extend_from_slice(&EOF_BLOCK[..HEADER_BYTES]);
-        let body = out.len();
-        // Room for a stored block and no more: deflate that would grow beyond it gives up.
-        out.resize(body + payload.len() + STORED_OVERHEAD_BYTES, 0);
-        let deflated = self
-            .deflate
-            .as_mut()
-            .and_then(|deflate| deflate.deflate_compress(payload, &mut out[body..]).ok())
-            .unwrap_or_else(|| store(payload, &mut out[body..]));
-        out.truncate(body + deflated);
-        out.extend_from_slice(&crc32fast::hash(payload).to_le_bytes());
-        // Both sizes fit: the payload was checked, and the block adds at most 31 bytes to it.
-        out.extend_from_slice(&(payload.len() as u32).to_le_bytes());
-        let block_bytes = out.len() - start;
-        out[start + 16..start + 18].copy_from_slice(&((block_bytes - 1) as u16).to_le_bytes());
-        Ok(block_bytes)
+        append_block(payload, out, |out| {
+            let body = out.len();
+            // Room for a stored block and no more: deflate that would grow beyond it gives up.
+            out.resize(body + payload.len() + STORED_OVERHEAD_BYTES, 0);
+            let deflated = self
+                .deflate
+                .as_mut()
+                .and_then(|deflate| deflate.deflate_compress(payload, &mut out[body..]).ok())
+                .unwrap_or_else(|| store(payload, &mut out[body..]));
+            out.truncate(body + deflated);
+        })
     }
+}
+
+/// Appends a block whose stream `append_stream` appends: at most [`STORED_OVERHEAD_BYTES`] more
+/// than the payload. As [`BlockCompressor::compress`] otherwise.
+pub(crate) fn append_block(
+    payload: &[u8],
+    out: &mut Vec<u8>,
+    append_stream: impl FnOnce(&mut Vec<u8>),
+) -> Result<usize, BgzfError> {
+    if payload.len() > MAX_PAYLOAD_BYTES {
+        return Err(BgzfError::PayloadTooLarge(payload.len()));
+    }
+    if payload.is_empty() {
+        out.extend_from_slice(&EOF_BLOCK);
+        return Ok(EOF_BLOCK.len());
+    }
+    let start = out.len();
+    out.extend_from_slice(&EOF_BLOCK[..HEADER_BYTES]);
+    append_stream(out);
+    out.extend_from_slice(&crc32fast::hash(payload).to_le_bytes());
+    // Both sizes fit: the payload was checked, and the block adds at most 31 bytes to it.
+    out.extend_from_slice(&(payload.len() as u32).to_le_bytes());
+    let block_bytes = out.len() - start;
+    out[start + 16..start + 18].copy_from_slice(&((block_bytes - 1) as u16).to_le_bytes());
+    Ok(block_bytes)
 }
 
 impl fmt::Debug for BlockCompressor {

@@ -16,6 +16,7 @@
 //! ```
 
 pub mod bam;
+pub mod bam_deflate;
 pub mod base_modifications;
 pub mod bed;
 pub mod bgzf;

@@ -45,6 +45,9 @@ pub struct ReadBlock {
     pub reads: Vec<ReadSpans>,
     /// Template flags of each read when the input states them (unaligned BAM): empty for FASTQ.
     pub mate_of_pair: Vec<MateOfPair>,
+    /// Numbers of the reads that did not pass the instrument's filter (FLAG 0x200 of unaligned
+    /// BAM), in order.
+    pub failed_filter: Vec<u32>,
 }
 
 /// What an unaligned BAM record says of its place in the template.
@@ -139,6 +142,11 @@ impl ReadBlock {
     #[must_use]
     pub fn qualities(&self, i: usize) -> &[u8] {
         self.reads[i].qualities.of(&self.bytes)
+    }
+    /// Whether read `i` did not pass the instrument's filter; only BAM says so.
+    #[must_use]
+    pub fn failed_filter(&self, i: usize) -> bool {
+        u32::try_from(i).is_ok_and(|i| self.failed_filter.binary_search(&i).is_ok())
     }
     /// FASTQ comment, or BAM auxiliary fields, of read `i`.
     #[must_use]
@@ -253,7 +261,12 @@ mod tests {
         let name = Span { start: 0, len: 1 };
         let reads = vec![ReadSpans { name, ..ReadSpans::default() }];
         let bytes = b"r/1\n".to_vec();
-        let block = ReadBlock { bytes, reads, mate_of_pair: vec![MateOfPair::Second] };
+        let block = ReadBlock {
+            bytes,
+            reads,
+            mate_of_pair: vec![MateOfPair::Second],
+            ..ReadBlock::default()
+        };
         assert_eq!(block.mate_number(0), None);
         assert_eq!(block.header_line(0), None);
     }

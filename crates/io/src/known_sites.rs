@@ -81,7 +81,7 @@ impl RunError for KnownSitesError {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct KnownSitesRead {
     /// Sites on sequences of the header.
-    pub(crate) sites: u64,
+    pub sites: u64,
     /// Sites on other sequences, which no read can have.
     pub(crate) elsewhere: u64,
 }

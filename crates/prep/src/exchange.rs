@@ -113,9 +113,13 @@ pub struct PartTotals {
     pub templates: u64,
     /// Records made of them.
     pub records: u64,
+    /// Reads that were not searched for, as they are too short.
+    pub reads_too_short: u64,
+    /// The same, as they are too long.
+    pub reads_too_long: u64,
 }
 
-state_of_fields!(PartTotals { reads, templates, records });
+state_of_fields!(PartTotals { reads, templates, records, reads_too_short, reads_too_long });
 
 /// The table at the end of a file.
 struct Contents {
@@ -383,6 +387,8 @@ impl Exchanges {
             sum.reads += part.reads;
             sum.templates += part.templates;
             sum.records += part.records;
+            sum.reads_too_short += part.reads_too_short;
+            sum.reads_too_long += part.reads_too_long;
         }
         sum
     }

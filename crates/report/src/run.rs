@@ -51,6 +51,9 @@ pub struct RunReport {
     pub lanes: Vec<LaneReport>,
     /// What was counted.
     pub counts: Counts,
+    /// What became of the qualities of records, where they were recalibrated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recalibration: Option<AppliedReport>,
     /// The numbers of the page, where one was asked for: tables by name, each with `columns` and
     /// `rows`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -71,6 +74,25 @@ pub struct CertifiedReport {
     pub off_because: Option<String>,
     /// Reads by what became of them; none where it was off.
     pub reads: BTreeMap<&'static str, u64>,
+}
+
+/// Records by what became of their qualities; those that are not recalibrated by why.
+#[derive(Debug, Clone, Serialize)]
+pub struct AppliedReport {
+    /// With new qualities.
+    pub recalibrated_records: u64,
+    /// Of read groups that the table does not have, by PU, or ID where there is no PU.
+    pub missing_read_groups: BTreeMap<String, u64>,
+    /// Without read group.
+    pub without_read_group: u64,
+    /// With skipped reference (N) in the CIGAR.
+    pub spliced: u64,
+    /// Without bases or qualities.
+    pub without_qualities: u64,
+    /// With a CIGAR that has other bases than the read.
+    pub cigar_of_other_length: u64,
+    /// That start beyond the end of their sequence.
+    pub beyond_sequence: u64,
 }
 
 /// Files that were aligned by themselves.
@@ -110,6 +132,10 @@ pub struct Counts {
     pub duplicate_records: u64,
     /// Mapped primary records written.
     pub mapped_primaries: u64,
+    /// Reads that were not searched for, as they are too short (YF:Z:LN).
+    pub reads_too_short: u64,
+    /// The same, as they are too long.
+    pub reads_too_long: u64,
 }
 
 /// One stage of the flow; its time is summed over workers.

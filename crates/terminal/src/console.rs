@@ -138,6 +138,11 @@ impl Console {
         }
     }
 
+    /// A warning: a line even when quiet.
+    pub fn warn(&self, message: &str) {
+        self.error(&format!("{}: warning: {message}", self.program));
+    }
+
     /// One line as it is, even when quiet.
     pub fn error(&self, text: &str) {
         self.to_log(text);

@@ -127,7 +127,8 @@ pub(super) fn markdown(table: &Table, facts: &[Fact]) -> String {
          that need a given time for each request. Waiting costs no processor: more workers than \
          processors help as long as they wait. CPU utilisation is processor time by workers and \
          wall time, and core-hours are workers by hours of wall time (Gamaarachchi 2020, equation \
-         1.1 and section 1.5.1): what the workers take of a machine, whether they work or wait.\n\n",
+         1.1 and section 1.5.1): what the workers take of a machine, whether they work or \
+         wait.\n\n",
     );
     markdown_facts(&mut out, facts);
     for storage in table.levels("storage") {

@@ -76,6 +76,9 @@ pub(crate) enum ScheduleError {
     /// The source ended although reads are missing.
     #[error("the input ended before its last block was delivered")]
     Incomplete,
+    /// A read that `align` would write unmapped.
+    #[error("a read has more than {0} bases; structures are compared on reads that are placed")]
+    LongRead(usize),
     /// What cannot happen.
     #[error("{0}; this is a bug")]
     Bug(&'static str),
@@ -116,7 +119,7 @@ impl Feed<'_> {
                 Fetch::Block(block) => {
                     let ready = &mut self.ready;
                     self.cutter.push(*block, |cut| match cut {
-                        Cut::Batch(batch) => ready.push_back(batch),
+                        Cut::Batch(batch) => ready.push_back(*batch),
                         Cut::Closed(_) => {}
                     })?;
                 }
@@ -137,13 +140,18 @@ pub(super) fn align_batch<E: AlignmentEngine>(
     batch: &Batch,
     packed: &mut PackedTemplates,
 ) -> Result<(), ScheduleError> {
-    let reads = batch.engine_reads(engine.longest_read_bases(), None)?;
-    let candidates = engine.seed_extend(scratch, &reads)?;
+    let longest_bases = engine.longest_read_bases();
+    let reads = batch.engine_reads(longest_bases, None)?;
+    if !reads.long_reads.is_empty() {
+        return Err(ScheduleError::LongRead(longest_bases));
+    }
+    let candidates = engine.seed_extend(scratch, &reads.reads)?;
     drop(reads);
     let tags = RecordTags::default();
-    let mut emission = Emission::new(batch, &tags, packed);
+    let mut emission = Emission::new(batch, &tags, longest_bases, packed);
     engine.emit(scratch, candidates, Some(model), ordinals(batch), &mut emission)?;
-    Ok(emission.finish()?)
+    emission.finish()?;
+    Ok(())
 }
 
 /// Where a batch stands in the input, as the ingest of `align` numbers it. All reads are single

@@ -314,6 +314,8 @@ impl Task {
             has_cut_numbers: false,
             umis: UmiTags::default(),
             tags: ReadTags::default(),
+            failed_filter: Vec::new(),
+            long_reads: Vec::new(),
         };
         Self { batch, packed: PackedTemplates::default(), is_done: false }
     }

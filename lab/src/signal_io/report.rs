@@ -91,8 +91,8 @@ fn costs(table: &Table, storage: &str, out: &mut String) {
     let Some(&most) = workers.last() else { return };
     let _ = writeln!(
         out,
-        "\nWith {most} workers:\n\n| way | requests | CPU s | CPU utilisation, % | core-hours | CPU \
-         hours |\n|---|---:|---:|---:|---:|---:|"
+        "\nWith {most} workers:\n\n| way | requests | CPU s | CPU utilisation, % | core-hours | \
+         CPU hours |\n|---|---:|---:|---:|---:|---:|"
     );
     for way in ways(table) {
         let of = |column| value(table, storage, way, most, column).unwrap_or(f64::NAN);

@@ -69,6 +69,38 @@ pub struct Batch {
     pub umis: UmiTags,
     /// Tags that reads brought along, once they are taken.
     pub tags: ReadTags,
+    /// Which reads of each template have not passed the instrument's filter, once that is taken;
+    /// nothing where all have.
+    pub failed_filter: Vec<[bool; 2]>,
+    /// Reads that the engine got without their bases, once it has got any, by template and mate.
+    pub long_reads: Vec<LongRead>,
+}
+
+/// A read that is longer than the engine takes: what its unmapped record gets in the end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LongRead {
+    /// Its template in the batch, and whether it is the second of it.
+    pub(crate) place: (usize, bool),
+    /// ASCII.
+    pub(crate) bases: Vec<u8>,
+    /// ASCII Phred+33, if it has any.
+    pub(crate) qualities: Option<Vec<u8>>,
+}
+
+impl LongRead {
+    /// Bytes held.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        (self.bases.len() + self.qualities.as_ref().map_or(0, Vec::len) + size_of::<Self>()) as u64
+    }
+}
+
+/// The reads of a batch as the engine takes them.
+#[derive(Debug, Default)]
+pub struct BatchReads<'a> {
+    /// All of them; those that are too long have no bases.
+    pub reads: EngineReads<'a>,
+    /// Those that are too long, for [`Batch::long_reads`].
+    pub long_reads: Vec<LongRead>,
 }
 
 impl Batch {
@@ -168,34 +200,52 @@ impl Batch {
         Ok(tags)
     }
 
+    /// Per template which of its reads have not passed the instrument's filter; nothing where all
+    /// have.
+    pub(crate) fn take_failed_filter(&self) -> Vec<[bool; 2]> {
+        let failed = |(block, i): (&ReadBlock, usize)| block.failed_filter(i);
+        let all = self.templates().map(|(one, two)| [failed(one), two.is_some_and(failed)]);
+        let all: Vec<_> = all.collect();
+        if all.iter().flatten().any(|&it| it) { all } else { Vec::new() }
+    }
+
     /// The number, from 1, of the record that so many reads of the batch are in front of: in each
     /// of two files, or in the only one.
     fn record_number(&self, reads_before: u64) -> u64 {
         (self.first_read + reads_before) / self.lanes.len().max(1) as u64 + 1
     }
 
-    /// The batch as the engine takes it, with mates checked to be mates and no read too long.
-    /// Bases that are UMIs are left out.
+    /// The batch as the engine takes it, with mates checked to be mates; a read longer than
+    /// `longest_bases` is there without its bases. Bases that are UMIs are left out.
     ///
     /// # Errors
-    /// Mates with different names; a read longer than `longest_bases`.
+    /// Mates with different names.
     pub fn engine_reads(
         &self,
         longest_bases: usize,
         umi: Option<&UmiRules>,
-    ) -> Result<EngineReads<'_>, CohortError> {
-        let read = |which, read| self.engine_read(read, which, longest_bases, umi);
+    ) -> Result<BatchReads<'_>, CohortError> {
         let TemplateCounts { pairs, singles } = self.counts();
         let mut reads =
             EngineReads { pairs: Vec::with_capacity(pairs), singles: Vec::with_capacity(singles) };
+        let mut long_reads = Vec::new();
+        let mut read = |place: (usize, bool), read| {
+            let read = engine_read(read, usize::from(place.1), umi);
+            if read.bases.len() <= longest_bases {
+                return read;
+            }
+            let (bases, qualities) = (read.bases.to_vec(), read.qualities.map(<[u8]>::to_vec));
+            long_reads.push(LongRead { place, bases, qualities });
+            Read { bases: b"", qualities: read.qualities.map(|_| &b""[..]), ..read }
+        };
         for (i, (first, second)) in self.templates().enumerate() {
-            let one = read(0, first)?;
+            let one = read((i, false), first);
             let Some(second) = second else {
                 reads.singles.push(one);
                 continue;
             };
             let numbers = [first, second].map(|(block, i)| block.mate_number(i));
-            let two = read(1, second)?;
+            let two = read((i, true), second);
             let reads_before = (2 * reads.pairs.len() + reads.singles.len()) as u64;
             if one.name != two.name {
                 return Err(self.out_of_step(i, [first, second], false));
@@ -212,7 +262,7 @@ impl Batch {
             }
             reads.pairs.push([one, two]);
         }
-        Ok(reads)
+        Ok(BatchReads { reads, long_reads })
     }
 
     /// Template number `at` of the batch has mates of different names, or without the numbers that
@@ -247,30 +297,21 @@ impl Batch {
             hint,
         }
     }
+}
 
-    fn engine_read<'r>(
-        &self,
-        (block, i): (&'r ReadBlock, usize),
-        which: usize,
-        longest_bases: usize,
-        umi: Option<&UmiRules>,
-    ) -> Result<Read<'r>, CohortError> {
-        let (name, mut bases, mut qualities) = (block.name(i), block.bases(i), block.qualities(i));
-        if let Some(umi) = umi {
-            let template = umi.source.template(which, bases.len());
-            qualities = qualities.get(template.clone()).unwrap_or_default();
-            bases = &bases[template];
-        }
-        if bases.len() > longest_bases {
-            return Err(CohortError::TooLong {
-                files: self.files.as_ref().to_owned(),
-                name: lossy(name),
-                bases: bases.len(),
-                limit: longest_bases,
-            });
-        }
-        Ok(Read { name, bases, qualities: (qualities.len() == bases.len()).then_some(qualities) })
+/// Read `which` (0 or 1) of a template as the engine takes it, without bases that are UMIs.
+fn engine_read<'r>(
+    (block, i): (&'r ReadBlock, usize),
+    which: usize,
+    umi: Option<&UmiRules>,
+) -> Read<'r> {
+    let (name, mut bases, mut qualities) = (block.name(i), block.bases(i), block.qualities(i));
+    if let Some(umi) = umi {
+        let template = umi.source.template(which, bases.len());
+        qualities = qualities.get(template.clone()).unwrap_or_default();
+        bases = &bases[template];
     }
+    Read { name, bases, qualities: (qualities.len() == bases.len()).then_some(qualities) }
 }
 
 fn lossy(name: &[u8]) -> String {

@@ -92,7 +92,7 @@ pub enum EngineError {
     /// The engine refused a batch.
     #[error("the alignment engine failed: {0}")]
     Failed(String),
-    /// A read that the engine cannot place, for a reason that is the read's.
+    /// A read that cannot become a record.
     #[error("read '{name}': {problem}")]
     Read {
         /// Its name.
@@ -142,6 +142,10 @@ pub trait AlignmentEngine: Sync {
     /// Whether a batch may have so many records that they are not to be held at once.
     const MANY_RECORDS: bool = false;
 
+    /// Whether it takes reads above [`AlignmentEngine::longest_read_bases`], too, and makes
+    /// unmapped records of them. Others get them without bases, which `emit` puts back.
+    const TAKES_LONGER: bool = false;
+
     /// Working memory for a new worker.
     ///
     /// # Errors
@@ -182,6 +186,6 @@ pub trait AlignmentEngine: Sync {
     /// Memory that `candidates` really hold, in bytes.
     fn held_bytes(&self, candidates: &Self::Candidates) -> u64;
 
-    /// Longest read the engine survives, in bases.
+    /// Longest read that it searches for, in bases; longer ones come out unmapped.
     fn longest_read_bases(&self) -> usize;
 }

@@ -39,6 +39,7 @@ impl<E: AlignmentEngine> AlignmentEngine for Replicated<E> {
 
     const NEEDS_COHORTS: bool = E::NEEDS_COHORTS;
     const MANY_RECORDS: bool = E::MANY_RECORDS;
+    const TAKES_LONGER: bool = E::TAKES_LONGER;
 
     fn scratch(&self) -> Result<E::Scratch, EngineError> {
         self.here().scratch()

@@ -20,6 +20,7 @@ use crate::emit::{EmitError, RecordTags};
 use crate::engine::{AlignmentEngine, EngineError};
 use crate::input_error::CohortError;
 use crate::mates::BamTotals;
+use crate::outside::OutsideReads;
 pub use scheduler::HeldLimits;
 use work::Ingest;
 
@@ -237,7 +238,7 @@ pub struct IngestTrace {
 }
 
 /// What ingest did.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct IngestTotals {
     /// Reads in the input.
     pub reads: u64,
@@ -249,6 +250,8 @@ pub struct IngestTotals {
     pub peak_held_bytes: u64,
     /// What was found in BAM input.
     pub bam: BamTotals,
+    /// Reads that were not searched for because of their length.
+    pub outside: OutsideReads,
 }
 
 impl IngestTotals {

@@ -329,7 +329,7 @@ impl<'a, E: AlignmentEngine> Scheduler<'a, E> {
         let (ready, cohorts) = (&mut self.ready, &mut self.cohorts);
         let alone = self.alone;
         let pushed = self.cutter.push(block, |cut| match cut {
-            Cut::Batch(batch) => ready.push_back(batch),
+            Cut::Batch(batch) => ready.push_back(*batch),
             Cut::Closed(_) if alone => {}
             Cut::Closed(closed) => {
                 cohorts.entry(closed.cohort).or_default().closed = Some(closed);

@@ -1,11 +1,11 @@
 //! What the workers of an ingest do, task by task.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use seqloom_format::templates::PackedTemplates;
 use seqloom_io::source::{FetchScratch, ReadSource};
-use seqloom_runtime::failure::Failure;
+use seqloom_runtime::failure::{Failure, lock};
 use seqloom_runtime::monitor::Monitor;
 use seqloom_runtime::schedule;
 
@@ -14,10 +14,12 @@ use super::scheduler::{Capacity, EmitTask, Scheduler, Seeded, Task};
 use super::{
     BatchSink, IngestError, IngestOptions, IngestTotals, IngestTrace, Ingested, LaneInput,
 };
-use crate::cohort::{Batch, ClosedCohort, CohortCutter};
+use crate::cohort::{Batch, BatchReads, ClosedCohort, CohortCutter, LongRead};
 use crate::emit::{Emission, RecordTags};
 use crate::engine::{AlignmentEngine, Ordinals};
 use crate::input_error::CohortError;
+use crate::input_tags::InputTags;
+use crate::outside::OutsideReads;
 
 /// What all workers share.
 pub(super) struct Ingest<'a, E: AlignmentEngine, S: BatchSink> {
@@ -35,6 +37,7 @@ struct Lane<'a, S: BatchSink> {
     source: &'a ReadSource,
     tags: RecordTags,
     sink: &'a S,
+    outside: Mutex<OutsideReads>,
     failure: Failure<IngestError<S::Error>>,
 }
 
@@ -63,7 +66,8 @@ impl<'a, E: AlignmentEngine, S: BatchSink> Ingest<'a, E, S> {
             let cutter = cutter.within(range).without_umis(tags.umi.as_ref());
             let mut scheduler = Scheduler::new(cutter, pairing, capacity, limits);
             first.into_iter().for_each(|block| scheduler.provided(block));
-            lanes.push(Lane { source, tags, sink, failure: Failure::default() });
+            let (outside, failure) = (Mutex::default(), Failure::default());
+            lanes.push(Lane { source, tags, sink, outside, failure });
             schedulers.push(scheduler);
         }
         let schedulers = Monitor::new(Lanes::new(schedulers, capacity, limits));
@@ -80,6 +84,10 @@ impl<'a, E: AlignmentEngine, S: BatchSink> Ingest<'a, E, S> {
         let records = self.trace.records.load(Ordering::Relaxed);
         let totals = IngestTotals { records, peak_held_bytes, ..IngestTotals::default() };
         let mut ingested = Ingested { totals, lane_templates: Vec::new() };
+        for lane in self.lanes {
+            let outside = lane.outside.into_inner().unwrap_or_else(PoisonError::into_inner);
+            ingested.totals.outside.append(outside);
+        }
         for scheduler in schedulers.all() {
             if !scheduler.cut_everything() {
                 return Err(IngestError::Incomplete);
@@ -178,12 +186,14 @@ impl<'a, E: AlignmentEngine, S: BatchSink> Ingest<'a, E, S> {
     ) -> Result<Option<Seeded<E>>, IngestError<S::Error>> {
         let Lane { source, tags, sink, .. } = &self.lanes[lane];
         let umi = tags.umi.as_ref();
-        let reads = batch.engine_reads(self.engine.longest_read_bases(), umi).and_then(|reads| {
+        let longest_bases =
+            if E::TAKES_LONGER { usize::MAX } else { self.engine.longest_read_bases() };
+        let reads = batch.engine_reads(longest_bases, umi).and_then(|reads| {
             let umis = umi.map(|umi| batch.take_umis(umi)).transpose()?;
             let tags = batch.take_tags(tags.input, &tags.replaced())?;
             Ok((reads, umis.unwrap_or_default(), tags))
         });
-        let (reads, umis, read_tags) = match reads {
+        let (BatchReads { reads, long_reads }, umis, read_tags) = match reads {
             Ok(found) => found,
             Err(error) => {
                 self.fail_at(lane, batch.sequence, error);
@@ -193,9 +203,14 @@ impl<'a, E: AlignmentEngine, S: BatchSink> Ingest<'a, E, S> {
         let candidates =
             self.trace.seed.time(|| self.engine.seed_extend(&mut worker.engine, &reads))?;
         drop(reads);
-        (batch.umis, batch.tags) = (umis, read_tags);
+        (batch.umis, batch.tags, batch.long_reads) = (umis, read_tags, long_reads);
+        if tags.input == InputTags::Fields {
+            batch.failed_filter = batch.take_failed_filter();
+        }
         let held = [batch.umis.held_bytes(), batch.tags.held_bytes()];
         let mut held_bytes = self.engine.held_bytes(&candidates) + held.iter().sum::<u64>();
+        held_bytes += batch.long_reads.iter().map(LongRead::held_bytes).sum::<u64>();
+        held_bytes += 2 * batch.failed_filter.capacity() as u64;
         if sink.wants_reads() {
             held_bytes += batch.input_bytes();
         } else {
@@ -263,7 +278,7 @@ impl<'a, E: AlignmentEngine, S: BatchSink> Ingest<'a, E, S> {
         model: Option<&E::Model>,
         ordinals: Ordinals,
     ) -> Outcome<S> {
-        let Lane { tags, sink: of_lane, .. } = &self.lanes[lane];
+        let Lane { tags, sink: of_lane, outside, .. } = &self.lanes[lane];
         let Seeded { batch, candidates, .. } = seeded;
         let Worker { engine, packed, sink, .. } = worker;
         let mut failed = None;
@@ -276,12 +291,15 @@ impl<'a, E: AlignmentEngine, S: BatchSink> Ingest<'a, E, S> {
             failed.is_none()
         };
         let emitted = self.trace.emit.time(|| -> Outcome<S> {
-            let mut emission = Emission::new(&batch, tags, packed);
+            let longest_bases = self.engine.longest_read_bases();
+            let mut emission = Emission::new(&batch, tags, longest_bases, packed);
             if E::MANY_RECORDS {
                 emission = emission.in_parts(&mut part);
             }
             self.engine.emit(engine, candidates, model, ordinals, &mut emission)?;
-            Ok(emission.finish()?)
+            let found = emission.finish()?;
+            lock(outside).merge(found);
+            Ok(())
         });
         if let Some(error) = failed {
             return Err(IngestError::Sink(error));

@@ -396,7 +396,9 @@ impl Numbers<'_> {
 
     /// A stretch of the genome with some changes and gaps, or any letters.
     pub(crate) fn read(&mut self, text: &[u8]) -> TestRead {
+        // One in eight is long: some beyond what is searched for.
         let (length, from) = (self.below(140), self.below(256) + self.below(2) * 256);
+        let length = if self.below(8) == 7 { 8 * length } else { length };
         let bases = (0..length).map(|at| text[(from + at) % text.len()]).collect();
         self.changed(bases)
     }

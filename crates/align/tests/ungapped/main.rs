@@ -11,6 +11,7 @@ use proptest::prelude::*;
 use seqloom_align::engine::native::ungapped::{
     Acceptance, Reported, SeedAcceptance, Strands, UngappedOptions,
 };
+use seqloom_format::bam::RecordRef;
 use seqloom_testkit::random::Random;
 
 /// A genome with repeats, some of them mirrored and nearly the same, holes, and short sequences.
@@ -36,6 +37,12 @@ fn genome() -> impl Strategy<Value = Vec<Vec<u8>>> {
         text.truncate(2000);
         text.chunks(text.len().div_ceil(count)).map(<[u8]>::to_vec).collect()
     })
+}
+
+/// Bases without a pattern.
+fn random(seed: u32, count: usize) -> Vec<u8> {
+    let mut random = Random::new(seed.into());
+    (0..count).map(|_| random.pick(b"ACGT")).collect()
 }
 
 /// Where a read comes from, what of it is changed, and its qualities.
@@ -100,7 +107,7 @@ proptest! {
             let mut options = all(acceptance);
             change(&mut options);
             bench.set(options);
-            bench.find(&reads).unwrap()
+            bench.find(&reads)
         };
         let least = |places: &[exercise::Place]| places.iter().map(|place| place.3).min();
         let some = with(&|it| it.reported = Reported::AtMost(limit));
@@ -138,14 +145,17 @@ proptest! {
 }
 
 #[test]
-fn reads_out_of_bounds_are_named_and_empty_ones_are_unmapped() {
-    let genome = vec![b"ACGTTGCATTAGCCATTGACGGATCGATTAC".to_vec()];
-    let bench = Bench::new(genome, all(Acceptance::Mismatches(1)));
-    let found = bench.find(&[(Vec::new(), Vec::new())]).unwrap();
-    assert_eq!(found, [(Vec::new(), Some(0))]);
-    let short = bench.find(&[(b"ACGTTGCATTAGCC".to_vec(), vec![b'I'; 14])]).unwrap_err();
-    let expected = "read 'r': 14 bases; --mode ungapped takes 15 to 400, or none";
-    assert_eq!(short.to_string(), expected);
+fn reads_out_of_bounds_are_unmapped() {
+    let genome = vec![random(11, 3000)];
+    let bench = Bench::new(genome.clone(), all(Acceptance::Mismatches(1)));
+    let read = |length: usize| (genome[0][20..20 + length].to_vec(), vec![b'I'; length]);
+    for (length, is_placed) in [(0, false), (1, false), (14, false), (15, true), (1024, true)] {
+        let found = bench.find(&[read(length)]);
+        assert_eq!(found[0].1.is_none(), is_placed, "{length}");
+    }
+    for length in [1025, 2000] {
+        assert_eq!(bench.find(&[read(length)]), [(Vec::new(), Some(0))]);
+    }
 }
 
 #[test]
@@ -167,7 +177,7 @@ fn of_many_exact_places_some_are_drawn_and_all_are_as_likely() {
             let mut options = all(Acceptance::Mismatches(1));
             options.reported = Reported::AtMost(wanted);
             options.best_stratum = best_stratum;
-            let found = Bench::new(genome.clone(), options).find(&reads).unwrap();
+            let found = Bench::new(genome.clone(), options).find(&reads);
             let mut counts = BTreeMap::new();
             for (places, _) in &found {
                 assert_eq!(places.iter().collect::<BTreeSet<_>>().len(), wanted as usize);
@@ -182,16 +192,82 @@ fn of_many_exact_places_some_are_drawn_and_all_are_as_likely() {
 }
 
 #[test]
-fn a_read_with_more_placements_than_a_template_holds_stops_the_run() {
+fn a_read_with_more_placements_than_a_template_holds_is_unmapped() {
     let bench = Bench::new(vec![vec![b'A'; 70_000]], all(Acceptance::Mismatches(0)));
     let read = (vec![b'A'; 20], vec![b'I'; 20]);
     let other = (vec![b'C'; 20], vec![b'I'; 20]);
-    let of_mates = |mates| bench.error_of_mates(mates).unwrap();
-    let errors = [of_mates([&read, &other]), of_mates([&other, &read])];
-    let of_single = bench.find(std::slice::from_ref(&read)).unwrap_err();
-    for error in errors.into_iter().chain([of_single]) {
-        let error = error.to_string();
-        assert!(error.contains("read 'r': more than 65536 placements"), "{error}");
+    let short = (vec![b'C'; 5], vec![b'I'; 5]);
+    assert_eq!(bench.find(std::slice::from_ref(&read)), [(Vec::new(), Some(65_537))]);
+    for mates in [[&read, &other], [&other, &read], [&read, &short], [&short, &read]] {
+        let bodies = bench.find_mates(mates);
+        assert_eq!(bodies.len(), 2);
+        let suppressed = |body: &Vec<u8>| {
+            let record = RecordRef::new(body).unwrap();
+            assert_eq!(record.flags() & 0xd, 0xd);
+            record.find_aux(*b"XM").unwrap().unwrap().as_int().unwrap()
+        };
+        assert_eq!(bodies.iter().map(suppressed).max(), Some(65_537));
+    }
+}
+
+#[test]
+fn the_mate_of_a_read_out_of_bounds_is_placed_as_a_single_read_is() {
+    let sequence = random(5, 4000);
+    let bench = Bench::new(vec![sequence.clone()], all(Acceptance::Mismatches(1)));
+    let turn = |&b: &u8| b"TGCA"[b"ACGT".iter().position(|&it| it == b).unwrap()];
+    let good = (sequence[100..150].iter().rev().map(turn).collect(), vec![b'I'; 50]);
+    for bad in [(vec![b'A'; 14], vec![b'I'; 14]), (sequence[..1025].to_vec(), vec![b'I'; 1025])] {
+        for (placed, mates) in [(0, [&good, &bad]), (1, [&bad, &good])] {
+            let bodies = bench.find_mates(mates);
+            let records: Vec<_> = bodies.iter().map(|it| RecordRef::new(it).unwrap()).collect();
+            let number = [0x40, 0x80];
+            let of_placed = 0x1 | 0x8 | 0x10 | number[placed];
+            let of_other = 0x1 | 0x4 | 0x20 | number[1 - placed];
+            let flags = if placed == 0 { [of_placed, of_other] } else { [of_other, of_placed] };
+            assert_eq!([records[0].flags(), records[1].flags()], flags);
+            for record in &records {
+                let place = (record.reference_id(), record.position());
+                assert_eq!(place, (0, 100));
+                assert_eq!((record.mate_reference_id(), record.mate_position()), place);
+                assert_eq!(record.template_length(), 0);
+            }
+            let outside = records[1 - placed].find_aux(*b"YF").unwrap();
+            assert_eq!(outside.unwrap().as_string(), Some(&b"LN"[..]));
+            assert!(records[placed].find_aux(*b"YF").unwrap().is_none());
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn all_placements_of_long_reads_are_found_and_no_other(
+        seed in any::<u32>(),
+        (length, from, mirrored) in (380_usize..1025, 0_usize..900, any::<bool>()),
+        changes in proptest::collection::vec(any::<prop::sample::Index>(), 0..6),
+        most in 0_u8..=4,
+    ) {
+        // A second copy differs in a few bases.
+        let mut genome = random(seed, 2000);
+        let mut copy = genome[300..1700].to_vec();
+        for at in [77, 500, 501, 1111] {
+            copy[at] = if copy[at] == b'A' { b'C' } else { b'A' };
+        }
+        genome.extend(copy);
+        let mut bases = genome[from..from + length].to_vec();
+        for at in changes {
+            bases[at.index(length)] = b'G';
+        }
+        if mirrored {
+            let turn = |&b: &u8| b"TGCA"[b"ACGT".iter().position(|&it| it == b).unwrap()];
+            bases = bases.iter().rev().map(turn).collect();
+        }
+        let mut bench = Bench::new(vec![genome], all(Acceptance::Mismatches(0)));
+        let read = (bases, vec![b'I'; length]);
+        compare(&mut bench, std::slice::from_ref(&read), Acceptance::Mismatches(most));
+        let seed = SeedAcceptance { bases: 28, mismatches: 2, quality_ceiling: 120, rounds: true };
+        compare(&mut bench, &[read], Acceptance::Seed(seed));
     }
 }
 

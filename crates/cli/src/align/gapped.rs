@@ -4,7 +4,7 @@
 use std::str::FromStr;
 
 use seqloom_align::engine::native::gapped::{
-    Effort, GapPenalty, GappedOptions, Growth, LengthFunction, Scoring,
+    Effort, GapPenalty, GappedOptions, Growth, LengthFunction, MOST_BONUS, MOST_PENALTY, Scoring,
 };
 use seqloom_terminal::UsageError;
 
@@ -12,12 +12,8 @@ use super::common::{Common, ONE};
 use super::mates::MateArguments;
 use crate::given::first_given;
 
-/// Greatest penalty: with it the worst score of the longest read is in range.
-const MOST_PENALTY: i16 = 30;
-/// Greatest match bonus.
-const MOST_BONUS: i64 = 20;
 /// Lengths of reads for which a least score has to have a meaning.
-const LENGTHS: [usize; 5] = [20, 50, 100, 200, 400];
+const LENGTHS: [usize; 6] = [20, 50, 100, 200, 400, 1000];
 
 /// `--effort`: Bowtie 2's presets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -88,7 +84,8 @@ pub(super) struct GappedArguments {
     #[arg(long, value_name = "F,B,A", value_parser = length_function, allow_hyphen_values = true)]
     score_min: Option<LengthFunction>,
     /// Score of a base that matches, --mode local [default: 2]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i16).range(1..=MOST_BONUS))]
+    #[arg(long, value_name = "N",
+          value_parser = clap::value_parser!(i16).range(1..=i64::from(MOST_BONUS)))]
     match_bonus: Option<i16>,
     /// Of a mismatch at a base of quality 40 or more, and of quality 0 [default: 6,2]
     #[arg(long, value_name = "MAX,MIN")]

@@ -264,8 +264,12 @@ impl<'a> Late<'a> {
         header: &Header,
         console: &Console,
     ) -> seqloom_terminal::Result<Self> {
-        let recalibration =
-            Recalibration::prepare(&arguments.recalibration, header, arguments.read_groups_from())?;
+        let recalibration = Recalibration::prepare(
+            &arguments.recalibration,
+            header,
+            arguments.read_groups_from(),
+            console,
+        )?;
         let mut metrics = arguments.output.metrics_request();
         // Stripes are written side by side: whose records follow whose is not known.
         metrics.depth &= arguments.stripes == NonZeroUsize::MIN;

@@ -33,7 +33,7 @@ pub(crate) enum Mode {
 
 impl Mode {
     /// As it is given.
-    fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::Bwa => "bwa",
             Self::Ungapped => "ungapped",

@@ -199,22 +199,27 @@ struct Judgement {
     placements: u64,
 }
 
-/// What became of the template of these records.
+/// What became of the template of these records. Of mates one may be placed alone, where the other
+/// one is too short or too long; its placements are unpaired.
 fn judge(records: &[u8]) -> Result<Judgement, RecordError> {
-    let (mut placements, mut is_paired) = (0, false);
-    let mut outcome = Outcome::Aligned;
+    let (mut of_mates, mut is_frequent) = ([0; 2], false);
     for body in framed_records(records) {
         let record = RecordRef::new(body?)?;
-        is_paired = record.has_flags(Flags::PAIRED);
         if record.has_flags(Flags::UNMAPPED) {
             let above = record.find_aux(*b"XM")?.and_then(|value| value.as_int());
-            let is_frequent = above.is_some_and(|count| count > 0);
-            outcome = if is_frequent { Outcome::Frequent } else { Outcome::Unaligned };
-        } else if !record.has_flags(Flags::SECOND_OF_PAIR) {
-            placements += 1;
+            is_frequent |= above.is_some_and(|count| count > 0);
+        } else {
+            of_mates[usize::from(record.has_flags(Flags::SECOND_OF_PAIR))] += 1;
         }
     }
-    Ok(Judgement { outcome, is_paired, placements })
+    let [first, second] = of_mates;
+    let outcome = match () {
+        () if first + second > 0 => Outcome::Aligned,
+        () if is_frequent => Outcome::Frequent,
+        () => Outcome::Unaligned,
+    };
+    let is_paired = first > 0 && second > 0;
+    Ok(Judgement { outcome, is_paired, placements: first.max(second) })
 }
 
 /// What became of it in the modes by score, where it is counted as Bowtie 2 does. Pairs count as

@@ -23,6 +23,11 @@ use crate::output::run::{MIN_CHUNK_BYTES, chunk_bytes};
 pub(crate) const PROGRAM_BYTES: u64 = 64 << 20;
 /// Per worker: engine scratch, input blocks in flight, packed records, compressors.
 pub(crate) const WORKER_BYTES: u64 = 24 << 20;
+/// What a worker holds of a base of the batch in its hands: the input's block, the engine's copy,
+/// the record as it is packed and as it is stored, each with its quality.
+const IN_HAND_PER_BASE_BYTES: u64 = 8;
+/// Of a batch there is so much room in [`WORKER_BYTES`]: for reads of 2,000 bases.
+const BATCH_BYTES: u64 = 8 << 20;
 /// What the engine holds of one read between seeding and emission, measured at the peak of a
 /// 100 Mbp cohort (RSS, with glibc's heap): 2x150 bp 1.0 kB, 2x100 bp 0.9 kB, 2x50 bp 1.2 kB.
 const HELD_PER_READ_BYTES: u64 = 1280;
@@ -158,9 +163,17 @@ impl Demand {
         LANE_BYTES * (self.lanes.max(1) - 1) as u64
     }
 
+    /// What one worker needs: more for reads of many bases, of which it has a batch in hand.
+    fn worker_bytes(&self) -> u64 {
+        let reads = (BATCH_READS as u64).min(self.cohort_reads());
+        let batch_bases = reads.saturating_mul(self.read_bases);
+        let batch_bytes = batch_bases.saturating_mul(IN_HAND_PER_BASE_BYTES);
+        WORKER_BYTES + batch_bytes.saturating_sub(BATCH_BYTES)
+    }
+
     fn fixed_bytes(&self) -> u64 {
         let program = PROGRAM_BYTES + self.loaded_bytes + self.lanes_bytes();
-        program + self.all_replicas_bytes() + self.threads.get() as u64 * WORKER_BYTES
+        program + self.all_replicas_bytes() + self.threads.get() as u64 * self.worker_bytes()
     }
 
     fn min_store_bytes(&self) -> u64 {
@@ -225,7 +238,7 @@ impl Demand {
             ByteSize(PROGRAM_BYTES + self.loaded_bytes + self.lanes_bytes()),
             self.index_words(),
             self.threads,
-            ByteSize(WORKER_BYTES),
+            ByteSize(self.worker_bytes()),
             self.cohort_reads(),
             self.read_bases,
             ByteSize(self.cohort_bytes()),
@@ -324,6 +337,21 @@ mod tests {
         assert!(small.cohort_bytes() * 99 < DEMAND.cohort_bytes());
         let large = Demand { reads_at_most: Some(1 << 40), ..DEMAND };
         assert_eq!(large.cohort_bytes(), DEMAND.cohort_bytes());
+    }
+
+    #[test]
+    fn workers_have_room_for_a_batch_of_long_reads() {
+        let of = |read_bases| Demand { pairing: Pairing::Single, read_bases, ..DEMAND };
+        let floor = |read_bases| of(read_bases).floor_bytes();
+        // Reads of Illumina and merged ones are what workers have room for anyway.
+        assert_eq!([150, 1024, 2048].map(floor), [floor(1); 3]);
+        let batch_bytes = |read_bases: u64| 512 * read_bases * IN_HAND_PER_BASE_BYTES;
+        assert_eq!(floor(20_000) - floor(1), 2 * (batch_bytes(20_000) - BATCH_BYTES));
+        // No batch has more than a cohort, nor more than the input.
+        let most = 102 * 1_000_000 * IN_HAND_PER_BASE_BYTES;
+        assert_eq!(floor(1_000_000) - floor(1), 2 * (most - BATCH_BYTES));
+        let small = Demand { reads_at_most: Some(3), ..of(100_000) };
+        assert_eq!(small.floor_bytes(), floor(1));
     }
 
     #[test]

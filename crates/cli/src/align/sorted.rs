@@ -150,7 +150,7 @@ fn recalibrate(
 ) -> seqloom_terminal::Result<Option<Applier>> {
     let Some(asked) = &job.late.recalibration else { return Ok(None) };
     let counts = asked.count(&job.header, reference, records, &job.run)?;
-    asked.applier(&job.header, (counts.as_ref(), records.backing))
+    asked.applier(&job.header, (counts.as_ref(), records.backing), job.run.console)
 }
 
 /// Writes all records; they are compared with the bases of the reference, if these are given.

@@ -2,6 +2,7 @@
 
 use seqloom_align::ingest::{IngestTotals, IngestTrace};
 use seqloom_align::mates::BamTotals;
+use seqloom_align::outside::{OutsideCount, OutsideReads};
 use seqloom_report::run::{Counts, LaneReport, StageReport};
 use seqloom_terminal::error::Bug;
 
@@ -28,6 +29,8 @@ fn counts(totals: &IngestTotals) -> Counts {
         reads: totals.reads,
         templates: totals.templates,
         records: totals.records,
+        reads_too_short: totals.outside.too_short.reads,
+        reads_too_long: totals.outside.too_long.reads,
         ..Counts::default()
     }
 }
@@ -75,9 +78,32 @@ fn describe_bam(bam: &BamTotals) -> Vec<String> {
     lines
 }
 
+/// Reads that were not searched for because of their length. Short ones are what trimming leaves;
+/// long ones are a warning, as they are of another kind than the mode is for.
+pub(crate) fn log_outside(job: &Job<'_>, outside: &OutsideReads) {
+    let (console, mode) = (job.run.console, job.arguments.mode.mode.name());
+    let line = |count: &OutsideCount, problem: &str| {
+        let first = count.first.as_ref()?;
+        let (reads, are) = if count.reads == 1 { ("read", "is") } else { ("reads", "are") };
+        Some(format!(
+            "align: {} {reads} {are} too {problem} for --mode {mode}, and unmapped (YF:Z:LN); the \
+             first is '{}' with {} bases",
+            count.reads, first.name, first.bases,
+        ))
+    };
+    if let Some(line) = line(&outside.too_short, "short") {
+        console.info(&line);
+    }
+    if let Some(line) = line(&outside.too_long, "long") {
+        console.warn(&line);
+    }
+}
+
 /// The closing lines.
 pub(super) fn close(job: &Job<'_>, totals: &IngestTotals, summary: &Summary) {
     describe_bam(&totals.bam).iter().for_each(|line| job.run.console.info(line));
+    log_outside(job, &totals.outside);
+    summary.log_applied(job.run.console);
     if let Some(share) = job.certified.share() {
         let percent = 100.0 * share;
         job.run.console.info(&format!(

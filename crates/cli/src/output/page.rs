@@ -33,6 +33,7 @@ pub(super) fn page(
         gc_windows: summary.gc_windows.as_ref(),
         duplicates,
         recalibration: summary.recalibration.as_ref(),
+        applied: summary.applied.as_ref(),
     };
     let mut sections = quality::sections(&findings);
     sections.push(run_section::run(report, &run.samples()));

@@ -11,14 +11,17 @@ use seqloom_prep::finish::{FinishTrace, Finished};
 use seqloom_prep::metrics::quality::{GatheredMetrics, GcWindows};
 use seqloom_prep::metrics::{FlagCounts, Tally};
 use seqloom_prep::partition::Backing;
-use seqloom_prep::recalibrate::QualityRows;
+use seqloom_prep::recalibrate::{AppliedCounts, QualityRows};
 use seqloom_report::run::{
     Bytes, CertifiedReport, Counts, IndexReport, LaneReport, PlacementReport, RunReport, SCHEMA,
     StageReport,
 };
 
+use seqloom_terminal::Console;
+
 use super::run::{Peaks, Run, stage_row};
 use crate::host;
+use crate::recalibration::{applied_report, log_applied};
 
 /// See the module documentation.
 #[derive(Default)]
@@ -34,6 +37,8 @@ pub(crate) struct Summary {
     pub(crate) gc_windows: Option<GcWindows>,
     /// What was counted for recalibration, or applied.
     pub(crate) recalibration: Option<QualityRows>,
+    /// What became of the qualities of records, where they were recalibrated.
+    pub(crate) applied: Option<AppliedCounts>,
     /// What became of the reads, where the mode counts that: lines as Bowtie's.
     pub(crate) outcomes: Option<String>,
     /// Bytes of the index file.
@@ -107,6 +112,8 @@ impl Summary {
             tally: finished.tally,
             records_written: finished.records_written,
             records_removed: finished.records_removed,
+            applied: (finished.recalibrated != AppliedCounts::default())
+                .then_some(finished.recalibrated),
             ..Self::default()
         }
     }
@@ -115,6 +122,11 @@ impl Summary {
     pub(crate) fn streamed(stages: Vec<StageReport>, tally: Tally) -> Self {
         let records_written = tally.passed.total + tally.failed.total;
         Self { tally, records_written, stages, ..Self::default() }
+    }
+
+    /// Says which records were not recalibrated, where they were to be.
+    pub(crate) fn log_applied(&self, console: &Console) {
+        self.applied.iter().for_each(|counts| log_applied(console, counts));
     }
 
     /// `counts` of the input, with what became of its records.
@@ -129,6 +141,8 @@ impl Summary {
             records_removed: self.records_removed,
             duplicate_records: both(|c| c.duplicates),
             mapped_primaries: both(|c| c.primary_mapped),
+            reads_too_short: counts.reads_too_short,
+            reads_too_long: counts.reads_too_long,
         }
     }
 
@@ -160,6 +174,7 @@ impl Summary {
                 DuplicateMode::Coordinate => "coordinate",
             }),
             counts: self.counts(&ingested.counts),
+            recalibration: self.applied.as_ref().map(applied_report),
             qc: None,
             stages: self.stages.clone(),
             usage: run.usage(ingested.engine_seconds, peaks),

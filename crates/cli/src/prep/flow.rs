@@ -225,7 +225,7 @@ impl<'a> Flow<'a, '_> {
                 counts
             }
         };
-        asked.applier(&job.header, (counts.as_ref(), self.backing))
+        asked.applier(&job.header, (counts.as_ref(), self.backing), job.run.console)
     }
 
     /// Writes all records, from where a run before has ended; gives what was counted of all of

@@ -81,8 +81,12 @@ impl<'a> Job<'a> {
             chains(arguments, source.headers())?;
         let grouping = grouping(order, marks, &steps)?;
         describe(&mut header, arguments);
-        let recalibration =
-            Recalibration::prepare(&arguments.recalibration, &header, ReadGroupsFrom::Option)?;
+        let recalibration = Recalibration::prepare(
+            &arguments.recalibration,
+            &header,
+            ReadGroupsFrom::Option,
+            console,
+        )?;
         let bins = GenomeBins::new(header.references());
         let is_text = |input| matches!(source.format(input), AlignmentFormat::Sam);
         let demand = Demand {

@@ -71,6 +71,7 @@ pub(super) fn ingest_stages(trace: &IngestTrace) -> Vec<StageReport> {
 /// What is worth knowing, and the closing line.
 pub(super) fn close(job: &Job<'_>, totals: &IngestTotals, summary: &Summary) {
     let counts = summary.counts(&counts(totals));
+    summary.log_applied(job.run.console);
     for (path, truncation) in &totals.truncations {
         job.run.console.info(&format!(
             "{}: cut short at byte {}: {}; what is whole was taken",

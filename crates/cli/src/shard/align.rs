@@ -26,6 +26,7 @@ use super::task::Task;
 use crate::align::certified::CertifiedRun;
 use crate::align::job::{Job, Prepared};
 use crate::align::lanes::InputLanes;
+use crate::align::summary::log_outside;
 use crate::align::{AlignArguments, EngineChoice, load_bwa, placing, sorted};
 use crate::allocator;
 use crate::output::arguments::RunArguments;
@@ -288,8 +289,14 @@ fn align_one<E: AlignmentEngine>(
     job.run.plan_phases(&PHASES);
     let totals = sorted::ingest_lanes(engine, job, first, &collector)?.totals;
     let collected = collector.into_collected();
-    let totals =
-        PartTotals { reads: totals.reads, templates: totals.templates, records: totals.records };
+    log_outside(job, &totals.outside);
+    let totals = PartTotals {
+        reads: totals.reads,
+        templates: totals.templates,
+        records: totals.records,
+        reads_too_short: totals.outside.too_short.reads,
+        reads_too_long: totals.outside.too_long.reads,
+    };
     let mut output = folder.create_output(task, "")?;
     let threads = job.run.computing_threads();
     let watch = || job.watch("exchange", totals.records);

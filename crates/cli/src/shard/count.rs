@@ -47,7 +47,8 @@ pub(super) fn count(arguments: &RangeArguments, console: &Console) -> seqloom_te
     refuse_without_sites(align.recalibration.counts())?;
     check_files(folder, |path| align.recalibration.files().any(|it| it == path))?;
     signals::defer();
-    let asked = Recalibration::prepare(&align.recalibration, header, align.read_groups_from())?;
+    let groups = align.read_groups_from();
+    let asked = Recalibration::prepare(&align.recalibration, header, groups, console)?;
     let Some(asked) = asked else { return Ok(refuse_without_sites(false)?) };
     let references = header.references();
     let fixed_bytes =
@@ -83,7 +84,7 @@ pub(super) fn table(arguments: &TaskArguments, console: &Console) -> seqloom_ter
     let backing = Backing { ledger: Ledger::new(0), spill };
     let counts = sum(&folder, &backing)?;
     let file = folder.create(Task::Table, "")?;
-    align.recalibration.write_report(&header, (&counts, &backing), &file)?;
+    align.recalibration.write_report(&header, (&counts, &backing), (&file, console))?;
     folder.publish(Task::Table, vec![file.into()], &clock)
 }
 
@@ -200,7 +201,8 @@ pub(super) fn applier(loaded: &Loaded<'_>) -> seqloom_terminal::Result<Option<Ap
         let report = std::fs::read_to_string(&path).map_err(at_path(&path))?;
         return Ok(Some(asked.applier_of(&loaded.header, &report)?));
     }
-    let report = given_report(&loaded.folder, &loaded.align, &loaded.header)?;
+    let console = loaded.run.console;
+    let report = given_report(&loaded.folder, &loaded.align, &loaded.header, console)?;
     Ok(Some(asked.applier_of(&loaded.header, &report)?))
 }
 
@@ -209,10 +211,11 @@ pub(super) fn given_report(
     folder: &RunFolder,
     align: &AlignArguments,
     header: &Header,
+    console: &Console,
 ) -> seqloom_terminal::Result<String> {
     let asked = &align.recalibration;
     check_files(folder, |path| asked.files().any(|it| it == path))?;
-    let given = Recalibration::prepare(asked, header, align.read_groups_from())?;
+    let given = Recalibration::prepare(asked, header, align.read_groups_from(), console)?;
     given
         .and_then(|it| it.given_report())
         .ok_or_else(|| Bug("there is no report".to_owned()).into())

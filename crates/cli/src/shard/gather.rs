@@ -113,17 +113,25 @@ pub(super) fn run(arguments: &GatherArguments, console: &Console) -> seqloom_ter
     file.end_here()?;
     run.end_phase("gather");
     let mut summary = Summary { duplicates, metrics, index, ..Summary::of(finished) };
-    let PartTotals { reads, templates, records } = totals;
+    let PartTotals { reads, templates, records, reads_too_short, reads_too_long } = totals;
     let ingested = IngestTotals { reads, templates, records, ..IngestTotals::default() };
     check_none_lost(&ingested, &summary)?;
-    summary.beside.extend(staged_report(&folder, &align)?);
-    let counts = Counts { reads, templates, records, ..Counts::default() };
+    summary.beside.extend(staged_report(&folder, &align, console)?);
+    let counts =
+        Counts { reads, templates, records, reads_too_short, reads_too_long, ..Counts::default() };
     let counted = summary.counts(&counts);
     plan.publish(vec![file], references, (&mut summary, &run), || {
         of_plan(&folder, &align, counts)
     })?;
     if arguments.remove {
         folder.remove()?;
+    }
+    summary.log_applied(console);
+    for (reads, problem) in [(reads_too_short, "short"), (reads_too_long, "long")] {
+        if reads > 0 {
+            run.console
+                .info(&format!("shard: reads too {problem}, and unmapped (YF:Z:LN): {reads}"));
+        }
     }
     run.close(&format!(
         "shard: {} reads, {} records, {} marked as duplicates",
@@ -179,10 +187,11 @@ fn add_range(
 fn staged_report(
     folder: &RunFolder,
     align: &AlignArguments,
+    console: &Console,
 ) -> seqloom_terminal::Result<Option<AtomicFile>> {
     let Some(path) = align.recalibration.report_path() else { return Ok(None) };
     if !align.recalibration.counts() {
-        let text = super::count::given_report(folder, align, &header(folder)?)?;
+        let text = super::count::given_report(folder, align, &header(folder)?, console)?;
         return Ok(Some(stage_text(path, &text)?));
     }
     let made = super::count::report(folder)?;

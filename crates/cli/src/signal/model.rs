@@ -95,6 +95,11 @@ pub(super) fn load_model(
     Ok(model.map_err(|error| PassError::Model { path: path.to_owned(), source: error })?)
 }
 
+/// Of a model that is part of the program.
+pub(super) fn bad_builtin(error: ModelError) -> seqloom_terminal::Error {
+    Bug(format!("a built-in model is malformed: {error}")).into()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -113,9 +118,4 @@ mod tests {
         t("", "sqk-rna002", Some(Chemistry::R9Rna));
         t("rna", "sqk-rna004", Some(Chemistry::Rna004));
     }
-}
-
-/// Of a model that is part of the program.
-pub(super) fn bad_builtin(error: ModelError) -> seqloom_terminal::Error {
-    Bug(format!("a built-in model is malformed: {error}")).into()
 }

@@ -195,7 +195,7 @@ impl<'a> Pass<'a> {
 
     /// A warning.
     pub(super) fn warn(&self, text: &str) {
-        self.console.error(&format!("seqloom: warning: {text}"));
+        self.console.warn(text);
     }
 
     /// The list of `--lost`, complete but for its name, for who publishes it with the last output;

@@ -68,8 +68,8 @@ pub(super) fn report_repeated(pass: &Pass<'_>, once: &Deduplication) {
     }
     if *in_other_fields > 0 {
         pass.warn(&format!(
-            "{in_other_fields} of these differ from the first in a field other than the signal; that \
-             of the first is written"
+            "{in_other_fields} of these differ from the first in a field other than the signal; \
+             that of the first is written"
         ));
     }
 }

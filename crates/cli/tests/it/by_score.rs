@@ -369,6 +369,19 @@ fn placements_and_scores_are_no_worse_than_bowtie_2_s() {
     }
 }
 
+/// Merged mates, and reads of Sanger's length.
+#[test]
+fn placements_and_scores_of_long_reads_are_no_worse_than_bowtie_2_s() {
+    if has("bowtie2") {
+        let kinds = [(400, 0.006), (600, 0.01), (800, 0.03), (1000, 0.01)];
+        no_worse(small(), 1000, &kinds.map(|(length, errors)| (length, errors, &USUALLY[..])));
+        if let Some(yeast) = yeast() {
+            let sets = [(500, 0.01, &USUALLY[..]), (1000, 0.006, &USUALLY)];
+            no_worse(yeast, 1500, &sets);
+        }
+    }
+}
+
 /// The sets of the slow tests.
 const SLOW: [Set<'_>; 8] = [
     (50, 0.001, &USUALLY),

@@ -4,7 +4,7 @@
 use crate::common::{assert_same_bytes, folder, limit, memory_floor, run, run_for, seqloom};
 use crate::data::{align, small};
 use crate::memory::{peak_bytes, size_bytes};
-use crate::shard::{plan, tasks};
+use crate::shard::{OPTIONS, plan, tasks};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -55,11 +55,9 @@ impl Case {
             let qualities = (0..length).map(|_| letters[self.dice.below(letters.len())]);
             let qualities: String = qualities.collect();
             let (place, group) = (start + 1, read % groups);
-            writeln!(
-                sam,
-                "r{read}\t{flag}\tc\t{place}\t60\t{length}M\t*\t0\t0\t{bases}\t{qualities}\tRG:Z:g{group}"
-            )
-            .unwrap();
+            let record =
+                format!("{flag}\tc\t{place}\t60\t{length}M\t*\t0\t0\t{bases}\t{qualities}");
+            writeln!(sam, "r{read}\t{record}\tRG:Z:g{group}").unwrap();
         }
         fs::write(self.at("in.sam"), sam).unwrap();
     }
@@ -253,7 +251,7 @@ fn tables_of_shards_are_in_the_plan_and_make_the_same_report() {
     let at = |name: &str| here.path().join(name);
     fs::write(at("r.fq"), reads(1500, None)).unwrap();
     let mut words = align_with_sites(here.path(), &at("r.fq"));
-    let more = "-R @RG\\tID:a\\tSM:s\\tPL:ILLUMINA --maximum-cycle-value 60000 -K 50000";
+    let more = "--maximum-cycle-value 60000 -K 50000";
     words.extend(more.split_whitespace().map(str::to_owned));
     let run_folder = at("run");
     plan(&run_folder, (2, 3), &words);
@@ -267,7 +265,8 @@ fn tables_of_shards_are_in_the_plan_and_make_the_same_report() {
     }
     let report = at("alone.txt");
     let mut alone = seqloom(&words);
-    alone.args(["-t", "2", "-o"]).arg(at("x.bam")).arg("--bqsr-report").arg(&report);
+    alone.args(OPTIONS).args(["-t", "2", "-o"]).arg(at("x.bam"));
+    alone.arg("--bqsr-report").arg(&report);
     run(&mut alone).ok();
     let [alone, table] = [report, run_folder.join("table")].map(|path| fs::read(path).unwrap());
     assert!(alone.len() > 10_000 && alone == table, "the report of shards is another one");

@@ -315,3 +315,57 @@ fn a_later_pair_without_numbers_is_out_of_step() {
     replace(&both, "@S.577.2\n", "@S.577\n");
     refused(&[&both], "-p", &["both.fq", "record 578:", "'S.577' and 'S.577'", ".1 and .2"]);
 }
+
+/// Flag 0x200 of unaligned BAM: each read has its own, in every record, whatever becomes of it.
+#[test]
+fn reads_that_did_not_pass_the_filter_say_so_in_every_mode() {
+    if !has("samtools") {
+        return;
+    }
+    let here = folder();
+    let at = |name: &str| here.path().join(name);
+    // The first contig begins with N.
+    let contig = &small().genome().contigs[0].bases[10_000..];
+    let bases = |from: usize| String::from_utf8(contig[from..from + 60].to_vec()).unwrap();
+    let read = |name: &str, flags: u16, bases: &str| {
+        format!("{name}\t{flags}\t*\t0\t0\t*\t*\t0\t0\t{bases}\t{}\n", "I".repeat(bases.len()))
+    };
+    let mut text = "@HD\tVN:1.6\tSO:unsorted\tGO:query\n".to_owned();
+    // Both mates, one of them, none; of single reads every other one; some that are nowhere.
+    for (number, failed) in [[0x200, 0x200], [0x200, 0], [0, 0x200], [0, 0]].iter().enumerate() {
+        let name = format!("p{number}");
+        text += &read(&name, 0x4d | failed[0], &bases(1000 * number + 500));
+        text += &read(&name, 0x8d | failed[1], &bases(1000 * number + 600));
+    }
+    for number in 0..6 {
+        let failed = if number % 2 == 0 { 0x200 } else { 0 };
+        let bases = if number < 4 { bases(7000 + 500 * number) } else { "AC".repeat(30) };
+        text += &read(&format!("s{number}"), 0x4 | failed, &bases);
+    }
+    fs::write(at("u.sam"), text).unwrap();
+    to_bam(&at("u.sam"), &at("u.bam"));
+    let failed = |file: &str| {
+        let view = run(words("samtools view -f 0x200").arg(at(file))).ok().text();
+        let name = |line: &str| {
+            let columns: Vec<&str> = line.split('\t').collect();
+            let mate = columns[1].parse::<u16>().unwrap() & 0xc0;
+            (columns[0].to_owned(), mate)
+        };
+        view.lines().map(name).collect::<std::collections::BTreeSet<_>>()
+    };
+    let expected = failed("u.bam");
+    assert_eq!(expected.len(), 7);
+    for mode in ["bwa", "ungapped", "end-to-end", "local", "spliced"] {
+        for options in [&[][..], &["--no-sort", "--no-mark-duplicates"]] {
+            let mut command = seqloom(align(small(), &[&at("u.bam")]));
+            command.args(["--mode", mode]).args(options).arg("-o").arg(at("x.bam"));
+            run(&mut command).ok();
+            assert_eq!(failed("x.bam"), expected, "{mode} {options:?}");
+            let count = |filter: &str| {
+                let line = format!("samtools view -c -F 0x900 {filter}");
+                run(words(&line).arg(at("x.bam"))).ok().text().trim().to_owned()
+            };
+            assert_eq!([count("-f 0x200"), count("")], ["7", "14"], "{mode} {options:?}");
+        }
+    }
+}

@@ -296,7 +296,7 @@ fn umis_of_duplexes_mean_what_they_mean_in_picard() {
     // Without the mate's CIGAR; and with a UMI of one part.
     let mut command = case(&here.path().join("duplexes.bam"), true, options[1]);
     let refused = run_for(&mut command.command(here.path(), 9), SOON).fails_with(3);
-    refused.says(&["template ", "no MC", "--fix-mates"]);
+    refused.says(&["duplexes.bam: record ", "no MC", "--fix-mates"]);
     command.ours = "--barcode-tag RX --duplex-umi --fix-mates";
     run_for(&mut command.command(here.path(), 9), SOON).ok();
     let text = crate::common::run(words("samtools view -h").arg(&grouped)).ok().text();

@@ -360,6 +360,41 @@ fn names_used_twice_while_a_mate_is_awaited() {
     assert_eq!(outcome(&path, "--sort coordinate").0, 0);
 }
 
+/// One FASTQ given twice: of four reads of a name nobody can say which are mates. Picard joins a
+/// read with itself, and marks none; samtools marks all; both say nothing.
+#[test]
+fn templates_that_are_there_twice_are_refused_in_both_modes() {
+    let here = folder();
+    let ends = [(99, 5, 50), (147, 50, 5)];
+    let record = |name: usize, (flag, pos, mate): (u16, u32, u32)| {
+        read(&format!("q{name}"), flag, pos + name as u32, mate + name as u32, "\tRG:Z:g")
+    };
+    // By coordinate, then by name.
+    let mut sorted = HEAD.to_owned();
+    for end in ends {
+        (0..10).for_each(|name| sorted += &record(name, end).repeat(2));
+    }
+    let mut grouped = HEAD.replace("SO:coordinate", "SO:queryname");
+    for name in 0..10 {
+        ends.iter().for_each(|end| grouped += &record(name, *end).repeat(2));
+    }
+    for (file, text, expected) in [
+        ("sorted.sam", sorted, "records 1 and 2 have the same name"),
+        ("grouped.sam", grouped, "(q0) has more than two mapped primary records"),
+    ] {
+        let path = here.path().join(file);
+        fs::write(&path, text).unwrap();
+        for t in ["1", "4"] {
+            let (code, text) = outcome(&path, &format!("--mark-duplicates -t {t}"));
+            assert_eq!(code, 3, "{text}");
+            let way_out = "was a file given twice, or do several runs use the same names?";
+            assert!(text.contains(expected) && text.contains(way_out), "{text}");
+        }
+        // Without duplicates nobody looks.
+        assert_eq!(outcome(&path, "--sort coordinate").0, 0);
+    }
+}
+
 #[test]
 fn read_groups_that_the_header_lacks_count_as_unknown_library() {
     if !has("samtools") {

@@ -34,7 +34,14 @@ fn extension() -> PathBuf {
         profile => profile,
     };
     let mut command = Command::new(env!("CARGO"));
-    command.args(["build", "--quiet", "--package", "seqloom-native", "--profile", profile]);
+    command.args([
+        "build",
+        "--quiet",
+        "--package",
+        "seqloom-python-extension",
+        "--profile",
+        profile,
+    ]);
     command.arg("--target-dir").arg(built.parent().unwrap());
     // The first time all that it is made of is built.
     run_for(command.current_dir(env!("CARGO_MANIFEST_DIR")), Duration::from_secs(1800)).ok();

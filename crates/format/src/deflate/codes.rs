@@ -4,8 +4,10 @@
 //! which it joins nodes of equal weight, so its binary heap is followed step by step: the lighter
 //! node first, then the shallower one, then whichever the heap has at the top.
 
+use super::symbols::LITERAL_SYMBOLS;
+
 /// Most symbols of a code: literals and lengths.
-pub(super) const MAX_SYMBOLS: usize = 286;
+const MAX_SYMBOLS: usize = LITERAL_SYMBOLS;
 /// Nodes of a tree of them, and one that is not used.
 const NODES: usize = 2 * MAX_SYMBOLS + 1;
 /// Most bits of a code (RFC 1951).
@@ -13,28 +15,28 @@ const MAX_BITS: usize = 15;
 
 /// Which of the three codes of a block.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Kind {
+pub(crate) struct Kind {
     /// Symbols that the code may have.
-    pub(super) symbols: usize,
+    pub(crate) symbols: usize,
     /// Most bits of one.
-    pub(super) max_bits: usize,
+    pub(crate) max_bits: usize,
 }
 
 /// A code: how long each symbol's is, and its bits, the first one lowest.
 #[derive(Debug, Clone)]
-pub(super) struct Code {
-    pub(super) lengths: [u8; MAX_SYMBOLS + 2],
-    pub(super) bits: [u16; MAX_SYMBOLS + 2],
+pub(crate) struct Code {
+    pub(crate) lengths: [u8; MAX_SYMBOLS + 2],
+    pub(crate) bits: [u16; MAX_SYMBOLS + 2],
     /// The last symbol that has one.
-    pub(super) last: usize,
+    pub(crate) last: usize,
 }
 
 impl Code {
-    pub(super) const EMPTY: Self =
+    pub(crate) const EMPTY: Self =
         Self { lengths: [0; MAX_SYMBOLS + 2], bits: [0; MAX_SYMBOLS + 2], last: 0 };
 
     /// Gives each symbol the bits that its length implies (RFC 1951, section 3.2.2).
-    pub(super) fn assign(&mut self, symbols: usize) {
+    pub(crate) fn assign(&mut self, symbols: usize) {
         let mut counts = [0_u16; MAX_BITS + 1];
         for &length in &self.lengths[..symbols] {
             counts[usize::from(length) % (MAX_BITS + 1)] += 1;
@@ -55,7 +57,7 @@ impl Code {
 }
 
 /// What a code is made of, kept between blocks.
-pub(super) struct Builder {
+pub(crate) struct Builder {
     /// Nodes that are still to be joined, the first at 1: weight, depth and number in one.
     heap: [u64; NODES],
     /// Nodes as they were joined, the heaviest last.
@@ -74,13 +76,13 @@ fn node(weight: u64, depth: u64, number: usize) -> u64 {
 }
 
 impl Builder {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { heap: [0; NODES], order: [0; NODES], parents: [0; NODES], depths: [0; NODES] }
     }
 
     /// Lengths for these counts; where fewer than two symbols are in use, the first ones get codes
     /// as if they were. Bits are not assigned.
-    pub(super) fn build(&mut self, kind: Kind, counts: &[u32], code: &mut Code) {
+    pub(crate) fn build(&mut self, kind: Kind, counts: &[u32], code: &mut Code) {
         code.lengths.fill(0);
         code.last = 0;
         let mut size = 0;

@@ -4,13 +4,15 @@
 //! Stock zlib's bytes are what other programs' files are compared with; other deflaters, such as
 //! zlib-ng or libdeflate, give other ones. What decides them is followed exactly: which earlier
 //! places are looked at ([`chains`], [`matches`]), where blocks end, and how codes are made
-//! ([`codes`], [`block`]). What does not is done otherwise: a whole input is deflated at once, and
-//! places whose bytes merely have the same hash are never looked at.
+//! ([`codes`], [`tables`], [`block`]). What does not is done otherwise: a whole input is deflated
+//! at once, and places whose bytes merely have the same hash are never looked at.
 
 mod block;
 mod chains;
-mod codes;
+pub(crate) mod codes;
 mod matches;
+pub(crate) mod symbols;
+pub(crate) mod tables;
 
 use block::{Block, BlockWriter};
 use chains::Chains;

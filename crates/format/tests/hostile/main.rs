@@ -2,6 +2,7 @@
 //! `exercise.rs` lists. The fuzz targets run the same functions for longer.
 #![allow(clippy::unwrap_used)]
 
+mod bam_deflate_exercise;
 mod exercise;
 mod hdf5;
 mod pod5;
@@ -151,6 +152,11 @@ proptest! {
     fn bgzf(noise in prop::collection::vec(any::<u8>(), 0..80), changes in changes()) {
         exercise::bgzf(&noise);
         exercise::bgzf(&damaged(&block(), &changes));
+    }
+
+    #[test]
+    fn bam_deflate(script in prop::collection::vec(any::<u8>(), 0..400)) {
+        bam_deflate_exercise::bam_deflate(&script);
     }
 
     #[test]

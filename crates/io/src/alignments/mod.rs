@@ -346,6 +346,16 @@ impl AlignmentSource {
         }
     }
 
+    /// What is wrong with a record that begins with `head` and does not end in time, and its name.
+    fn too_long(&self, feed: &Feed, head: &[u8]) -> (Problem, Vec<u8>) {
+        match feed.format {
+            AlignmentFormat::Bam => (Problem::TooLong, Vec::new()),
+            AlignmentFormat::Sam => {
+                (Problem::LongLine(self.options.max_line_bytes), name_of_line(head).to_vec())
+            }
+        }
+    }
+
     /// Checks or parses a piece of a stream.
     fn read_piece(
         &self,
@@ -386,14 +396,8 @@ impl AlignmentSource {
         };
         match (stop, fault) {
             _ if too_long.is_some() => {
-                let head = too_long.unwrap_or_default();
-                match feed.format {
-                    AlignmentFormat::Bam => defect(Problem::TooLong, Vec::new()),
-                    AlignmentFormat::Sam => {
-                        let most = self.options.max_line_bytes;
-                        defect(Problem::LongLine(most), name_of_line(&head).to_vec());
-                    }
-                }
+                let (problem, name) = self.too_long(feed, &too_long.unwrap_or_default());
+                defect(problem, name);
             }
             (Stop::Defect(problem, name), _) => defect(problem, name),
             (_, Some(SourceError::Compressed { byte, problem, is_truncation, .. })) => {

@@ -217,6 +217,7 @@ impl ReadSource {
         }
         block.reads.clear();
         block.mate_of_pair.clear();
+        block.failed_filter.clear();
         let mut free = lock(&self.free);
         if free.len() < self.options.free_blocks {
             free.push(block);

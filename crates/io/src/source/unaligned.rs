@@ -122,6 +122,9 @@ fn append_read(
     let bases = append_bases(record, reverse, bytes)?;
     let qualities = append_qualities(record.qualities(), reverse, bytes)?;
     let extra = append(bytes, aux.iter().copied());
+    if record.has_flags(Flags::QC_FAIL) {
+        out.failed_filter.push(out.reads.len() as u32);
+    }
     out.reads.push(ReadSpans { name, bases, qualities, extra });
     out.mate_of_pair.push(mate);
     Ok(Added { bases: count as u64, aligned: !record.has_flags(Flags::UNMAPPED) })

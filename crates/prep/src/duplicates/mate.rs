@@ -2,6 +2,7 @@
 
 use std::hash::{DefaultHasher, Hasher};
 
+use seqloom_format::bam::Flags;
 use seqloom_runtime::error::{Class, Place, RunError};
 
 use super::entry::{Decoder, Encoder, Location, ordinal_bytes, spread};
@@ -22,11 +23,12 @@ pub(crate) struct MateEnd {
     read: MappedRead,
 }
 
-/// Two reads of one name wait for a mate on the same reference.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+/// Two reads of one name are not the mates of a template.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 #[error(
-    "records {} and {} have the same name and both wait for a mate on the same reference: names of \
-     templates must be unique in a read group", first + 1, second + 1
+    "records {} and {} have the same name and are not mates of each other: each template needs a \
+     name of its own; was a file given twice, or do several runs use the same names? Leave out \
+     what is there twice, or rename the reads of a run", first + 1, second + 1
 )]
 pub struct NameUsedTwice {
     /// Number of the earlier record, from 0.
@@ -140,6 +142,11 @@ impl MateEnd {
         (self.name, place, self.record)
     }
 
+    /// First or second of its pair, as its flags say.
+    fn read_number(&self) -> u16 {
+        self.read.flags & (Flags::FIRST_OF_PAIR | Flags::SECOND_OF_PAIR)
+    }
+
     fn pair_with(&self, later: &Self, ties: DuplicateMode) -> Option<PairEnd> {
         let both = [(self.record, &self.read), (later.record, &later.read)];
         pair_up(both, || self.location, ties)
@@ -156,47 +163,58 @@ pub(super) fn hash_128(texts: &[&[u8]]) -> [u64; 2] {
 }
 
 /// Joins the mates of one partition, which holds all reads of each of its names, and hands every
-/// pair on. The list is sorted in place; the outcome does not depend on its order.
+/// pair on; gives the first records of a name that is used twice, if any is. The list is sorted in
+/// place; the outcome does not depend on its order.
 ///
 /// As Picard's map of pending reads: a read takes the pending one of its name that expects its mate
-/// on this reference; if there is none it waits itself, under the reference of its own mate.
+/// on this reference. Of more than two mapped reads of a name, where Picard joins whichever come
+/// first, nobody can say which are mates: that is an error, as it is where the records of a name
+/// lie together ([`examine_template`](super::examine_template)).
 ///
 /// `ties` says what tells which of two reads comes first: the number of the record
 /// ([`DuplicateMode::Query`]: one sorted file, whatever its order of equal places), or its place
 /// first ([`DuplicateMode::Coordinate`]: files that are not merged or not sorted yet).
 ///
+/// A name is used twice by more than two reads, or by two that wait in the same place for a mate
+/// that may come.
+///
 /// # Errors
-/// Two reads that wait in the same place for a mate that may come, or an error of `pair`.
-pub(crate) fn pair_mates<E: From<NameUsedTwice>>(
+/// An error of `pair`.
+pub(crate) fn pair_mates<E>(
     mates: &mut [MateEnd],
     ties: DuplicateMode,
     mut pair: impl FnMut(&PairEnd) -> Result<(), E>,
-) -> Result<(), E> {
+) -> Result<Option<NameUsedTwice>, E> {
     mates.sort_unstable_by_key(|mate| mate.order(ties));
-    let mut pending: Vec<&MateEnd> = Vec::new();
+    let mut twice: Option<NameUsedTwice> = None;
+    let mut note = |one: &MateEnd, other: &MateEnd| {
+        let [first, second] = [one.record.min(other.record), one.record.max(other.record)];
+        let found = NameUsedTwice { first, second };
+        twice = Some(twice.map_or(found, |before| before.min(found)));
+    };
     for name_group in mates.chunk_by(|a, b| a.name == b.name) {
-        pending.clear();
-        for mate in name_group {
-            let waits_for =
-                |reference: i32| move |other: &&MateEnd| other.read.mate_reference == reference;
-            if let Some(at) = pending.iter().position(waits_for(mate.read.reference)) {
-                let first = pending.swap_remove(at);
-                first.pair_with(mate, ties).iter().try_for_each(&mut pair)?;
-                continue;
+        match name_group {
+            [] | [_] => (),
+            [first, second] if first.read.mate_reference == second.read.reference => {
+                first.pair_with(second, ties).iter().try_for_each(&mut pair)?;
             }
-            // On a reference that the sorted file has left behind no mate can come, so that nobody
-            // is mistaken for another; Picard does not look there again either.
-            let may_come = mate.read.mate_reference >= mate.read.reference;
-            match pending.iter().position(waits_for(mate.read.mate_reference)) {
-                Some(at) if may_come => {
-                    let (first, second) = (pending[at].record, mate.record);
-                    return Err(NameUsedTwice { first, second }.into());
+            [first, second] => {
+                // On a reference that the sorted file has left no mate can come, so that nobody is
+                // mistaken for another; Picard does not look there again either.
+                let may_come = second.read.mate_reference >= second.read.reference;
+                if may_come && first.read.mate_reference == second.read.mate_reference {
+                    note(first, second);
                 }
-                _ => pending.push(mate),
+            }
+            [first, others @ ..] => {
+                // One that says to be the same read of its pair, if there is such.
+                let is_same = |it: &&MateEnd| it.read_number() == first.read_number();
+                let other = others.iter().find(is_same).unwrap_or(&others[1]);
+                note(first, other);
             }
         }
     }
-    Ok(())
+    Ok(twice)
 }
 
 #[cfg(test)]
@@ -221,12 +239,13 @@ mod tests {
 
     fn pairs(mates: &mut [MateEnd]) -> Result<Vec<(u64, u64)>, NameUsedTwice> {
         let mut found = Vec::new();
-        pair_mates(mates, DuplicateMode::Query, |pair| {
+        let twice = pair_mates(mates, DuplicateMode::Query, |pair| {
             found.push((pair.template, pair.template2));
-            Ok::<(), NameUsedTwice>(())
-        })?;
+            Ok::<(), std::convert::Infallible>(())
+        });
         found.sort_unstable();
-        Ok(found)
+        let Ok(twice) = twice;
+        twice.map_or(Ok(found), Err)
     }
 
     #[test]
@@ -244,9 +263,8 @@ mod tests {
         t(&[mate("a", 0, 0, 1), mate("a", 1, 1, 0)], &[(0, 1)]);
         t(&[mate("a", 0, 0, 0), mate("b", 1, 0, 0)], &[]);
         t(&[mate("a", 0, 0, 1), mate("a", 1, 2, 0)], &[]);
-        let four = [0, 1, 2, 3].map(|record| mate("a", record, 0, 0));
-        t(&four, &[(1, 0), (3, 2)]);
-        t(&four[..3], &[(1, 0)]);
+        let others = [mate("b", 4, 0, 0), mate("a", 1, 0, 0), mate("b", 3, 0, 0)];
+        t(&[&others[..], &[mate("a", 0, 0, 0)]].concat(), &[(1, 0), (4, 3)]);
     }
 
     #[test]
@@ -271,7 +289,7 @@ mod tests {
             let mut found = Vec::new();
             pair_mates(&mut both.clone(), ties, |pair| {
                 found.push((pair.tie_position, pair.tie_reverse));
-                Ok::<(), NameUsedTwice>(())
+                Ok::<(), std::convert::Infallible>(())
             })
             .unwrap();
             found
@@ -281,8 +299,25 @@ mod tests {
     }
 
     #[test]
+    fn more_than_two_reads_of_a_name_are_an_error() {
+        let used_twice = |first, second| Err(NameUsedTwice { first, second });
+        // Even numbers are first reads, odd ones second: of a template that is there twice the
+        // first read comes again.
+        let four = [0, 1, 2, 3].map(|record| mate("a", record, 0, 0));
+        assert_eq!(pairs(&mut four.clone()), used_twice(0, 2));
+        assert_eq!(pairs(&mut [four[2], four[3], four[0]]), used_twice(0, 2));
+        assert_eq!(pairs(&mut [four[1], four[3], four[0], four[2]]), used_twice(0, 2));
+        let odd = [mate("a", 0, 0, 0), mate("a", 1, 0, 0), mate("a", 3, 0, 0)];
+        assert_eq!(pairs(&mut odd.clone()), used_twice(0, 3));
+        // Also where the references say which are mates.
+        let mut far = [(0, 0, 1), (2, 2, 3), (1, 1, 0), (3, 3, 2)]
+            .map(|(record, reference, of_mate)| mate("a", record, reference, of_mate));
+        assert_eq!(pairs(&mut far), used_twice(0, 2));
+    }
+
+    #[test]
     fn a_name_that_waits_twice_is_an_error() {
-        let mut mates = [mate("a", 5, 0, 1), mate("a", 8, 0, 1), mate("a", 9, 1, 0)];
+        let mut mates = [mate("a", 5, 0, 1), mate("a", 8, 0, 1)];
         assert_eq!(pairs(&mut mates), Err(NameUsedTwice { first: 5, second: 8 }));
         let text = NameUsedTwice { first: 5, second: 8 }.to_string();
         assert!(text.starts_with("records 6 and 9 have the same name"), "{text}");

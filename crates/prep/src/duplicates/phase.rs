@@ -83,10 +83,18 @@ pub fn resolve_all(
 ) -> Result<(DuplicateMarks, DuplicationCounters), ResolveError> {
     let backing = resources.backing;
     if let Some(mates) = &ends.mates {
-        resources.for_each_partition(
+        let twice: Vec<Option<NameUsedTwice>> = resources.for_each_partition(
             |partition| decoded_bytes(mates.bytes(partition)),
-            |partition, scratch, ()| pair_partition(&ends, mates, partition, backing, scratch),
+            |partition, scratch, first: &mut Option<NameUsedTwice>| {
+                let found = pair_partition(&ends, mates, partition, backing, scratch)?;
+                *first = first.iter().copied().chain(found).min();
+                Ok::<(), ResolveError>(())
+            },
         )?;
+        // The first in the input, whichever partition a worker was at.
+        if let Some(first) = twice.into_iter().flatten().min() {
+            return Err(first.into());
+        }
     }
     let numbers = numbers.into();
     let templates = numbers.total();
@@ -168,14 +176,15 @@ impl PhaseResources<'_, '_> {
     }
 }
 
-/// Brings mates together and passes the pairs to where their sets will be.
+/// Brings mates together and passes the pairs to where their sets will be; gives the first records
+/// of a name that is used twice.
 fn pair_partition(
     ends: &EndCollector<'_>,
     mates: &ChunkStore<'_>,
     partition: usize,
     backing: &Backing,
     scratch: &mut StoreScratch,
-) -> Result<(), ResolveError> {
+) -> Result<Option<NameUsedTwice>, ResolveError> {
     let entries = mates.bytes(partition) as usize / ends.umi_form().entry_bytes(MateEnd::BYTES);
     let mut found = Vec::with_capacity(entries);
     for_each_chunk(mates, partition, backing, scratch, |bytes| {

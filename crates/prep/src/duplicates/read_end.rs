@@ -28,7 +28,11 @@ pub enum ReadEndError {
         source: BarcodeError,
     },
     /// The name is used for more than one template.
-    #[error("template {template} ({name}) has more than two mapped primary records")]
+    #[error(
+        "template {template} ({name}) has more than two mapped primary records: each template \
+         needs a name of its own; was a file given twice, or do several runs use the same names? \
+         Leave out what is there twice, or rename the reads of a run"
+    )]
     TooManyPrimaries {
         /// Template ordinal, from 0.
         template: u64,

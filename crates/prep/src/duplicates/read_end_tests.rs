@@ -257,7 +257,8 @@ fn records_are_counted_in_their_library() {
 #[test]
 fn errors_name_the_template() {
     let error = examine(&[READ, READ, READ], QUERY).unwrap_err();
-    assert_eq!(error.to_string(), "template 7 (q) has more than two mapped primary records");
+    let expected = "template 7 (q) has more than two mapped primary records: each template needs";
+    assert!(error.to_string().starts_with(expected), "{error}");
     let whole = framed(&[READ, READ]);
     let mut counters = DuplicationCounters::new(3);
     for cut in 1..whole.len() {

@@ -8,6 +8,8 @@ use seqloom_runtime::error::{Class, Place, RunError};
 use crate::recalibrate::RecalibrationError;
 use crate::steps::StepError;
 
+use crate::recalibrate::AppliedCounts;
+
 /// What a visitor or an editor fails with; the message names the record.
 #[derive(Debug, thiserror::Error)]
 pub enum HookError {
@@ -107,6 +109,11 @@ pub trait RecordEditor {
         record: &RecordRef<'_>,
         out: &mut Vec<u8>,
     ) -> Result<Edited, HookError>;
+
+    /// What became of the qualities of the records so far.
+    fn recalibrated(&self) -> AppliedCounts {
+        AppliedCounts::default()
+    }
 }
 
 /// Makes the editors.

@@ -32,6 +32,7 @@ use crate::duplicates::DuplicateMarks;
 use crate::metrics::tally::{TalliedRecord, Tally};
 use crate::partition::order::SortOrder;
 use crate::partition::store::{Backing, Chunk, ChunkStore, StoreScratch};
+use crate::recalibrate::AppliedCounts;
 pub use counting_pass::{CountingPassOptions, counting_pass};
 pub use encode::{EncodeError, EncodedUnit, Encoder, Encoding};
 pub use hooks::VisitorSource;
@@ -165,9 +166,17 @@ pub struct Finished {
     pub records_removed: u64,
     /// Records left out by the editor.
     pub(crate) records_dropped: u64,
+    /// What became of their qualities, where these are recalibrated.
+    pub recalibrated: AppliedCounts,
 }
 
-state_of_fields!(Finished { tally, records_written, records_removed, records_dropped });
+state_of_fields!(Finished {
+    tally,
+    records_written,
+    records_removed,
+    records_dropped,
+    recalibrated,
+});
 
 impl Finished {
     /// Nothing yet, for a header of this many references.
@@ -182,6 +191,7 @@ impl Finished {
         self.records_written += other.records_written;
         self.records_removed += other.records_removed;
         self.records_dropped += other.records_dropped;
+        self.recalibrated.merge(&other.recalibrated);
     }
 }
 
@@ -342,6 +352,9 @@ impl<'a> Finish<'a, '_> {
         }
         if let Some(observer) = worker.writer.observer.take() {
             observer.finish().map_err(FinishError::Hook)?;
+        }
+        if let Some(editor) = &worker.writer.editor {
+            worker.writer.finished.recalibrated = editor.recalibrated();
         }
         Ok(worker.writer.finished)
     }

@@ -9,7 +9,7 @@ use seqloom_format::bam::{AuxValue, RecordRef};
 use crate::duplicates::{DuplicateKind, DuplicateMarks};
 use crate::finish::hooks::{Edited, EditorSource, HookError, RecordEditor};
 use crate::partition::frame::template_of;
-use crate::recalibrate::{Applier, ApplyScratch};
+use crate::recalibrate::{AppliedCounts, Applier, ApplyScratch};
 use crate::steps::{StepCounts, StepScratch, Steps};
 
 /// Picard's tag for the sort of a duplicate.
@@ -101,6 +101,11 @@ impl RecordEditor for Editor<'_> {
         let Some(changed_late) = changed_late else { return Ok(Edited::Dropped) };
         let is_changed = recalibrated || tagged || changed_late;
         Ok(if is_changed { Edited::Changed } else { Edited::Unchanged })
+    }
+
+    fn recalibrated(&self) -> AppliedCounts {
+        let applier = self.changes.recalibration;
+        applier.map(|applier| applier.counts(&self.qualities)).unwrap_or_default()
     }
 }
 

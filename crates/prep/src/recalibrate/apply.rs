@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use seqloom_format::bam::{AuxFields, Flags, Header, RecordError, RecordRef};
 use seqloom_runtime::error::{Class, Place, RunError};
 
-use super::count::{check_qualities, is_well_formed, lengths, name, take_tag, unknown_group};
+use super::applied::{Applied, AppliedCounts, Unfit};
+use super::count::{check_qualities, lengths, name, take_tag, unfit, unknown_group};
 use super::covariates::{
     Cycles, NO_CONTEXT, SequencedBases, context_columns, contexts, cycles, is_second,
 };
@@ -98,19 +99,6 @@ impl RunError for ApplierError {
     }
 }
 
-/// What [`Applier::apply`] did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Applied {
-    /// The record has new qualities.
-    Recalibrated,
-    /// Its read group is not in the table: its qualities are at most quantized.
-    MissingReadGroup,
-    /// The record is as it was, because GATK does not consider it well-formed and would drop it:
-    /// no read group, no bases or qualities, skipped reference (N), a CIGAR that does not fit the
-    /// bases, or a start behind the end of its sequence.
-    NotWellFormed,
-}
-
 /// What is kept from record to record.
 #[derive(Debug, Default)]
 pub struct ApplyScratch {
@@ -118,6 +106,9 @@ pub struct ApplyScratch {
     qualities: Vec<u8>,
     contexts: Vec<u16>,
     last_group: LastGroup,
+    counts: AppliedCounts,
+    /// Records of read groups that the table does not have, by index of the group.
+    missing: Vec<u64>,
 }
 
 /// The cycle of a row, without its sign, if it is one of mismatches by cycle.
@@ -316,10 +307,15 @@ impl Applier {
     ) -> Result<Applied, RecalibrationError> {
         let record = RecordRef::new(body)?;
         let tags = Tags::of(&record)?;
-        let Some(id) = tags.read_group else { return Ok(Applied::NotWellFormed) };
-        if !is_well_formed(&record, &self.lengths) {
-            return Ok(Applied::NotWellFormed);
+        let unfit = match tags.read_group {
+            Some(_) => unfit(&record, &self.lengths),
+            None => Some(Unfit::NoReadGroup),
+        };
+        if let Some(unfit) = unfit {
+            scratch.counts.add_unfit(unfit);
+            return Ok(Applied::NotWellFormed(unfit));
         }
+        let id = tags.read_group.unwrap_or_default();
         let group = scratch.last_group.find(id, &self.groups);
         let group = group.ok_or_else(|| unknown_group(&record, id))?;
         let is_original =
@@ -354,7 +350,7 @@ impl Applier {
         group: usize,
         scratch: &mut ApplyScratch,
     ) -> Result<Applied, RecalibrationError> {
-        let ApplyScratch { codes, qualities, contexts: columns, .. } = scratch;
+        let ApplyScratch { codes, qualities, contexts: columns, counts, missing, .. } = scratch;
         let (length, max_cycle) = (qualities.len(), self.max_cycle);
         if length > max_cycle as usize {
             return Err(RecalibrationError::TooManyCycles {
@@ -369,6 +365,8 @@ impl Applier {
                 return Err(RecalibrationError::GroupNotInTable { read: name(record), group });
             }
             qualities.iter_mut().for_each(|it| *it = self.levels[usize::from(*it)]);
+            missing.resize(missing.len().max(group + 1), 0);
+            missing[group] += 1;
             return Ok(Applied::MissingReadGroup);
         };
         let is_reverse = record.has_flags(Flags::REVERSE);
@@ -378,7 +376,18 @@ impl Applier {
         let cycles = cycles(length, is_reverse, is_second(record));
         let preserve_below = self.options.preserve_below;
         changes.apply(qualities, columns, cycles, preserve_below, &self.levels);
+        counts.recalibrated += 1;
         Ok(Applied::Recalibrated)
+    }
+
+    /// What became of the records that were given with this scratch.
+    #[must_use]
+    pub fn counts(&self, scratch: &ApplyScratch) -> AppliedCounts {
+        let mut counts = scratch.counts.clone();
+        let groups = self.groups.names().iter().zip(&scratch.missing);
+        let missing = groups.filter(|(_, records)| **records > 0);
+        counts.missing_read_groups = missing.map(|(name, it)| (name.clone(), *it)).collect();
+        counts
     }
 }
 

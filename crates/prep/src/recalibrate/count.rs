@@ -3,6 +3,7 @@
 use seqloom_format::bam::cigar::{DELETION, INSERTION, SKIP, consumes_read, consumes_reference};
 use seqloom_format::bam::{AuxValue, Flags, Header, RecordRef, Reference};
 
+use super::applied::Unfit;
 use super::baq::{self, BaqModel, BaqScratch};
 use super::cigar::{self, Op};
 use super::counts::{Counts, EventCounts, Extent, GroupCounts};
@@ -150,7 +151,7 @@ impl<'a> Counter<'a> {
         counts: &Counts,
     ) -> Result<Counted, RecalibrationError> {
         let record = RecordRef::new(body)?;
-        if !is_counted(&record) || !is_well_formed(&record, &self.lengths) {
+        if !is_counted(&record) || unfit(&record, &self.lengths).is_some() {
             return Ok(Counted::No);
         }
         let Some(id) = read_group(&record)? else { return Ok(Counted::No) };
@@ -383,16 +384,16 @@ fn is_counted(record: &RecordRef<'_>) -> bool {
         && record.position() >= 0
 }
 
-/// What GATK asks of every record (its `WellformedReadFilter`), but for the read group: bases with
-/// qualities, no skipped reference, and, where it is mapped, a CIGAR that fits the bases and a
-/// start on its sequence.
-pub(super) fn is_well_formed(record: &RecordRef<'_>, lengths: &[u32]) -> bool {
+/// What a record lacks of what GATK asks of every one (its `WellformedReadFilter`), but for the
+/// read group: bases with qualities, no skipped reference, and, where it is mapped, a CIGAR that
+/// fits the bases and a start on its sequence.
+pub(super) fn unfit(record: &RecordRef<'_>, lengths: &[u32]) -> Option<Unfit> {
     let bases = record.base_count() as u64;
     let has_qualities = record.qualities().first().is_some_and(|&quality| quality != 0xff);
     let mut cigar_bases = 0;
     for (code, len) in record.full_cigar().codes() {
         if code == SKIP {
-            return false;
+            return Some(Unfit::Spliced);
         }
         cigar_bases += if consumes_read(code) { u64::from(len) } else { 0 };
     }
@@ -402,7 +403,12 @@ pub(super) fn is_well_formed(record: &RecordRef<'_>, lengths: &[u32]) -> bool {
         let length = usize::try_from(record.reference_id()).ok().and_then(|id| lengths.get(id));
         length.is_some_and(|&length| i64::from(record.position()) < i64::from(length))
     };
-    bases > 0 && has_qualities && (!is_mapped || (cigar_bases == bases && is_placed()))
+    match () {
+        () if bases == 0 || !has_qualities => Some(Unfit::NoQualities),
+        () if is_mapped && cigar_bases != bases => Some(Unfit::CigarOfOtherLength),
+        () if is_mapped && !is_placed() => Some(Unfit::BeyondSequence),
+        () => None,
+    }
 }
 
 /// Flags mismatches and the bases before insertions and deletions. `aligned` is the reference under

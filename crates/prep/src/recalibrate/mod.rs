@@ -18,6 +18,7 @@
 //! Source: the behaviour of GATK 4.6.2.0, checked by running it. Names of covariates and of the
 //! report's arguments are GATK's.
 
+mod applied;
 mod apply;
 mod baq;
 mod cigar;
@@ -42,9 +43,8 @@ mod visit;
 #[cfg(test)]
 mod tests;
 
-pub use self::apply::{
-    Applied, Applier, ApplierError, ApplyOptions, ApplyScratch, DynamicQuantization,
-};
+pub use self::applied::{Applied, AppliedCounts, Unfit};
+pub use self::apply::{Applier, ApplierError, ApplyOptions, ApplyScratch, DynamicQuantization};
 pub use self::count::{CountScratch, Counted, Counter};
 pub use self::counts::Counts;
 pub use self::gather::{GatherError, gather};
@@ -210,7 +210,7 @@ pub enum RecalibrationError {
     /// The read group of a record is not in the table.
     #[error(
         "read {read}: read group {group:?} is not in the recalibration table; recalibrate with a \
-         table of these reads, or allow missing read groups"
+         table of these reads, or leave its qualities as they are with --allow-missing-read-group"
     )]
     GroupNotInTable {
         /// Name of the read.

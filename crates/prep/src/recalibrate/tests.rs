@@ -1,6 +1,7 @@
 //! Counting and applying by hand: small records, and everything that is refused.
 
 use seqloom_format::bam::{AuxValue, Header, RecordRef};
+use seqloom_format::state::State;
 
 use super::cigar::tests::ops;
 use super::*;
@@ -244,19 +245,56 @@ fn records_without_a_row_or_not_well_formed() {
     assert_eq!((done, qualities), (Applied::MissingReadGroup, vec![30; 6]));
     let fixed = ApplyOptions { static_quantized: vec![10, 20], ..allowed };
     assert_eq!(applied(&other, &fixed).unwrap().1, vec![20; 6]);
-    let changes: [fn(&mut Read); 3] =
-        [|it| it.aux.clear(), |it| it.cigar = "3M1N3M", |it| it.position = 40];
-    for change in changes {
+    type Change = fn(&mut Read);
+    let changes: [(Change, Unfit); 5] = [
+        (|it| it.aux.clear(), Unfit::NoReadGroup),
+        (|it| it.cigar = "3M1N3M", Unfit::Spliced),
+        (|it| it.position = 40, Unfit::BeyondSequence),
+        (|it| it.cigar = "5M", Unfit::CigarOfOtherLength),
+        (|it| it.qualities = vec![0xff; 6], Unfit::NoQualities),
+    ];
+    for (change, unfit) in changes {
         let mut read = read();
         read.aux.extend_from_slice(b"BIZ!!!!!!\0");
         change(&mut read);
         let (done, qualities, aux) = applied(&read, &ApplyOptions::default()).unwrap();
-        assert_eq!((done, qualities), (Applied::NotWellFormed, read.qualities));
+        assert_eq!((done, qualities), (Applied::NotWellFormed(unfit), read.qualities));
         assert_eq!(aux, read.aux);
     }
     let mut unmapped = read();
     (unmapped.flags, unmapped.position, unmapped.cigar) = (4, -1, "");
     assert_eq!(applied(&unmapped, &ApplyOptions::default()).unwrap().0, Applied::Recalibrated);
+}
+
+#[test]
+fn records_are_counted_by_what_became_of_their_qualities() {
+    let mut other = read();
+    other.aux = b"RGZb\0".to_vec();
+    let mut spliced = read();
+    spliced.cigar = "3M1N3M";
+    let mut alone = read();
+    alone.aux.clear();
+    let options = ApplyOptions { allow_missing_read_group: true, ..Default::default() };
+    let applier = Applier::new(bad_table().view(), &options, &header()).unwrap();
+    let mut scratch = ApplyScratch::default();
+    for read in [&read(), &other, &spliced, &other, &alone, &spliced] {
+        applier.apply(&mut read.body(), &mut scratch).unwrap();
+    }
+    let counts = applier.counts(&scratch);
+    let expected = AppliedCounts {
+        recalibrated: 1,
+        missing_read_groups: [("b".to_owned(), 2)].into(),
+        no_read_group: 1,
+        spliced: 2,
+        ..AppliedCounts::default()
+    };
+    assert_eq!(counts, expected);
+    let mut sum = counts.clone();
+    sum.merge(&counts);
+    assert_eq!((sum.spliced, sum.missing_read_groups["b"]), (4, 4));
+    assert_eq!(AppliedCounts::from_state(&sum.to_state()), Ok(sum.clone()));
+    let words: Vec<_> = sum.as_they_were().collect();
+    assert_eq!(words, [("spliced (N in the CIGAR)", 4), ("without read group", 2)]);
 }
 
 #[test]

@@ -3,12 +3,14 @@
 
 use std::io;
 
+use seqloom_format::bam::Header;
 use seqloom_format::state::{MalformedState, State};
 use seqloom_format::state_of_fields;
 use seqloom_io::spill::{Content, SpillError, SpillExtent};
 use seqloom_runtime::error::{Class, Place, RunError};
 
 use super::counts::{EventRow, add_rows};
+use super::read_groups::ReadGroups;
 use super::table::{Arguments, Covariate, CovariateRow, Table, covariate_rows};
 use super::{Counter, Event, QUALITIES};
 use crate::partition::{Backing, StoreScratch};
@@ -209,6 +211,17 @@ impl Table {
 }
 
 impl TableView<'_> {
+    /// Read groups of a header that the table does not have: of which no base was counted. By what
+    /// tables call them: PU, or ID where there is no PU.
+    #[must_use]
+    pub fn missing_read_groups(&self, header: &Header) -> Vec<String> {
+        let has = |name: &String| {
+            let number = self.table.read_groups.iter().position(|it| it == name);
+            number.is_some_and(|it| self.table.by_group.contains_key(&(it, Event::Mismatch)))
+        };
+        ReadGroups::new(header).names().iter().filter(|name| !has(name)).cloned().collect()
+    }
+
     /// Shows the rows by covariate of a read group, by its index in the table: those of one quality
     /// at a time, the qualities in order.
     pub(super) fn for_each_quality(

@@ -1,7 +1,7 @@
 //! Duplicates, and recalibration of base qualities.
 
 use seqloom_prep::duplicates::{DuplicationMetrics, SampledPairs};
-use seqloom_prep::recalibrate::QualityRow;
+use seqloom_prep::recalibrate::{AppliedCounts, QualityRow};
 
 use super::{Axes, Findings, absent, as_bars, figure, line, table};
 use crate::page::{Cell, Figure, Section};
@@ -87,7 +87,7 @@ fn saturation(points: &[SampledPairs]) -> Figure {
 
 pub(super) fn recalibration(of: &Findings<'_>) -> Option<Section> {
     let rows = of.recalibration?;
-    let mut figures = Vec::new();
+    let mut figures: Vec<_> = of.applied.map(applied).into_iter().collect();
     if !rows.by_quality.is_empty() {
         let axes = Axes { x: "reported quality", y: "empirical quality" };
         let id = "recalibration_by_quality";
@@ -107,6 +107,19 @@ pub(super) fn recalibration(of: &Findings<'_>) -> Option<Section> {
     let note = "From the recalibration report (GATK's BaseRecalibrator): before recalibration. \
                 Empirical quality is that of errors + 1 among observations + 2.";
     Some(Section { title: "Recalibration", note: note.to_owned(), figures })
+}
+
+/// Records by what became of their qualities.
+fn applied(counts: &AppliedCounts) -> Figure {
+    let row = |what: String, records: u64| vec![Cell::Text(what), records.into()];
+    let missing = counts.missing_read_groups.iter().map(|(group, records)| {
+        row(format!("as they were: read group {group} has no counted base"), *records)
+    });
+    let unfit =
+        counts.as_they_were().map(|(why, records)| row(format!("as they were: {why}"), records));
+    let first = row("new qualities".to_owned(), counts.recalibrated);
+    let rows = std::iter::once(first).chain(missing).chain(unfit).collect();
+    table("Records", ("recalibrated_records", &["qualities", "records"], rows))
 }
 
 const COLUMNS: [&str; 6] =

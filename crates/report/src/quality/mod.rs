@@ -10,7 +10,7 @@ use seqloom_format::bam::Reference;
 use seqloom_prep::duplicates::{DuplicateSetHistogram, DuplicationMetrics, Saturation};
 use seqloom_prep::metrics::quality::{GatheredMetrics, GcWindows};
 use seqloom_prep::metrics::{DepthSummary, FlagCounts, Tally};
-use seqloom_prep::recalibrate::QualityRows;
+use seqloom_prep::recalibrate::{AppliedCounts, QualityRows};
 
 use crate::page::{Cell, Fact, Figure, Section, Table, thousands};
 use crate::plot::{Line, Plot, Point, Style};
@@ -48,6 +48,8 @@ pub struct Findings<'a> {
     pub duplicates: Option<DuplicateFindings<'a>>,
     /// The table that was counted or applied.
     pub recalibration: Option<&'a QualityRows>,
+    /// What became of the qualities of records, where they were recalibrated.
+    pub applied: Option<&'a AppliedCounts>,
 }
 
 /// What marking found.

@@ -15,6 +15,7 @@ fn nothing_counted_is_a_page_without_numbers() {
         gc_windows: None,
         duplicates: None,
         recalibration: None,
+        applied: None,
     };
     let page = crate::page::Page {
         facts: facts(&findings),
@@ -48,6 +49,7 @@ fn thousands_of_sequences_keep_their_rows_and_the_rest_is_one() {
         gc_windows: None,
         duplicates: None,
         recalibration: None,
+        applied: None,
     };
     let section = sections(&findings).into_iter().find(|it| it.title == "Depth").unwrap();
     let rows = &section.figures.last().unwrap().table.rows;

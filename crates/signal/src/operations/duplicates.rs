@@ -1,4 +1,5 @@
-//! Read ids that are there more than once: as in a folder and its copy, or a file that was recovered.
+//! Read ids that are there more than once: as in a folder and its copy, or a file that was
+//! recovered.
 //!
 //! Reads of one id are the same read if their samples are; then the first is written, and the
 //! others are left out. If their samples differ, nobody can say which read is meant by the id: the

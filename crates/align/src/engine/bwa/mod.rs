@@ -27,8 +27,8 @@ use crate::index::{FastTable, FastTableError};
 
 use super::{AlignmentEngine, EngineError, EngineReads, Ordinals, RecordSink, lockstep};
 
-/// Longest read handed to the library. A noisy read of 200 kb makes it abort, one of 100 kb does
-/// not but takes seconds; Illumina reads are 1,000 times shorter.
+/// Longest read handed to the library; longer ones are unmapped. A noisy read of 200 kb makes it
+/// abort, one of 100 kb does not but takes seconds; Illumina reads are 1,000 times shorter.
 const LONGEST_READ_BASES: usize = 65_536;
 
 /// The library reports what it asked for; the heap holds more (rounding, headers). Measured with

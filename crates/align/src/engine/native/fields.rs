@@ -24,6 +24,10 @@ pub(super) const SECOND: u16 = 0x80;
 /// FLAG: another placement is the primary one.
 pub(super) const SECONDARY: u16 = 0x100;
 
+/// The tag of a read that is not searched for because of its length, as Bowtie 2 and HISAT2 have
+/// it: YF:Z:LN.
+pub(crate) const OUTSIDE: &[u8; 6] = b"YFZLN\0";
+
 /// The fixed part of a record.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fixed {
@@ -90,8 +94,9 @@ const NIBBLE: [u8; 256] = {
     table
 };
 
-/// Whole bytes are written into room that is there: a loop without a branch a base.
-pub(super) fn push_bases(bases: &[u8], is_reverse: bool, body: &mut Vec<u8>) {
+/// Bases in the order of the strand. Whole bytes are written into room that is there: a loop
+/// without a branch a base.
+pub(crate) fn push_bases(bases: &[u8], is_reverse: bool, body: &mut Vec<u8>) {
     let nibble = |letter: u8| NIBBLE[usize::from(letter)];
     // The bits of A, C, G and T are 1, 2, 4 and 8: a complement has them turned round.
     let complement = |letter: u8| nibble(letter).reverse_bits() >> 4;
@@ -111,7 +116,8 @@ pub(super) fn push_bases(bases: &[u8], is_reverse: bool, body: &mut Vec<u8>) {
     }
 }
 
-pub(super) fn push_qualities(read: &Read<'_>, is_reverse: bool, body: &mut Vec<u8>) {
+/// Qualities in the order of the strand; 0xff where the read has none.
+pub(crate) fn push_qualities(read: &Read<'_>, is_reverse: bool, body: &mut Vec<u8>) {
     let start = body.len();
     body.resize(start + read.bases.len(), 0xff);
     let Some(qualities) = read.qualities else { return };

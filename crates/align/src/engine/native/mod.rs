@@ -8,6 +8,9 @@
 //! placements on an index (`indexed`), and hands out the records of one template after the other.
 //! What the two modes by score have in common beside that, the writing of records above all, is in
 //! `by_score`; a mode says there only what it words in its own way.
+//!
+//! A read that a mode does not search for, as it is too short or longer than
+//! [`query::LONGEST_READ`], has an unmapped record with the tag [`OUTSIDE`]: it stops nothing.
 
 mod by_score;
 mod chance;
@@ -24,27 +27,19 @@ pub mod ungapped;
 
 use seqloom_format::names::check_read_name;
 
+pub(crate) use fields::{OUTSIDE, push_bases, push_qualities};
+
 use super::{EngineError, Read};
 
-/// The read without so many bases at its 5' and its 3' end, if a mode takes it.
-fn checked<'r>(
-    read: Read<'r>,
-    [start, end]: [usize; 2],
-    shortest: usize,
-    mode: &str,
-) -> Result<Read<'r>, EngineError> {
+/// The read without so many bases at its 5' and its 3' end.
+fn trimmed<'r>(read: Read<'r>, [start, end]: [usize; 2]) -> Result<Read<'r>, EngineError> {
+    check_read_name(read.name).map_err(|fault| EngineError::Read {
+        name: String::from_utf8_lossy(read.name).into_owned(),
+        problem: fault.to_string(),
+    })?;
     let end = read.bases.len().saturating_sub(end);
     let start = start.min(end);
     let bases = &read.bases[start..end];
     let qualities = read.qualities.map(|qualities| &qualities[start..end]);
-    let problem = if (1..shortest).contains(&bases.len()) {
-        let trimmed = if bases.len() < read.bases.len() { " once it is trimmed" } else { "" };
-        let (count, longest) = (bases.len(), query::LONGEST_READ);
-        format!("{count} bases{trimmed}; --mode {mode} takes {shortest} to {longest}, or none")
-    } else if let Err(fault) = check_read_name(read.name) {
-        fault.to_string()
-    } else {
-        return Ok(Read { bases, qualities, ..read });
-    };
-    Err(EngineError::Read { name: String::from_utf8_lossy(read.name).into_owned(), problem })
+    Ok(Read { bases, qualities, ..read })
 }

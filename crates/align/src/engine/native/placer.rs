@@ -3,8 +3,8 @@
 
 use std::ops::Range;
 
-use super::checked;
 use super::query::LONGEST_READ;
+use super::trimmed;
 use crate::engine::copied_reads::CopiedReads;
 use crate::engine::{
     AlignmentEngine, EngineError, EngineReads, Ordinals, Origin, Read, RecordSink,
@@ -71,11 +71,6 @@ pub trait Placer: Sync {
     /// Working memory of one worker.
     type Scratch: Default + Send;
 
-    /// What `--mode` calls it.
-    const MODE: &str;
-    /// The shortest read that it takes, in bases, but for those without any.
-    const SHORTEST_READ: usize;
-
     /// Bases that are left out at the 5' and the 3' end of reads.
     fn trim(&self) -> [usize; 2];
 
@@ -137,6 +132,7 @@ impl<P: Placer> AlignmentEngine for P {
 
     const NEEDS_COHORTS: bool = false;
     const MANY_RECORDS: bool = true;
+    const TAKES_LONGER: bool = true;
 
     fn scratch(&self) -> Result<P::Scratch, EngineError> {
         Ok(P::Scratch::default())
@@ -162,7 +158,7 @@ impl<P: Placer> AlignmentEngine for P {
         ordinals: Ordinals,
         sink: &mut dyn RecordSink,
     ) -> Result<(), EngineError> {
-        let take = |read| checked(read, self.trim(), P::SHORTEST_READ, P::MODE);
+        let take = |read| trimmed(read, self.trim());
         let reads: Vec<Read<'_>> = candidates.reads().map(take).collect::<Result<_, _>>()?;
         let mates = 2 * candidates.pairs();
         report_all(self, (&reads, mates), ordinals.first_single, scratch, sink)
@@ -173,6 +169,6 @@ impl<P: Placer> AlignmentEngine for P {
     }
 
     fn longest_read_bases(&self) -> usize {
-        LONGEST_READ + self.trim().iter().sum::<usize>()
+        LONGEST_READ
     }
 }

@@ -3,8 +3,10 @@
 use crate::index::CODE;
 use crate::search::text::{Genome, WORD_BASES};
 
-/// Longest read, in bases.
-pub(super) const LONGEST_READ: usize = 400;
+/// Longest read that is searched for, in bases: single reads of Illumina, merged mates, Sanger's.
+/// [`score`](super::by_score::score) and [`seeds`](super::by_score::seeds) prove that numbers of
+/// such reads fit their types.
+pub(super) const LONGEST_READ: usize = 1024;
 /// Words that hold the longest read.
 const WORDS: usize = LONGEST_READ.div_ceil(WORD_BASES);
 /// The higher bit of each base's two.
@@ -12,7 +14,8 @@ const HIGHER_BITS: u64 = 0xAAAA_AAAA_AAAA_AAAA;
 /// What stands for a base that is not A, C, G or T.
 pub(super) const UNKNOWN: u8 = 4;
 
-/// A read of [`LONGEST_READ`] bases at most.
+/// A read of [`LONGEST_READ`] bases at most; of a longer one nothing is here, as it is not searched
+/// for.
 #[derive(Debug, Clone)]
 pub(super) struct Query {
     length: usize,
@@ -55,12 +58,16 @@ pub(super) struct KnownWord {
 
 /// Where a read and the genome differ, in the read's order: the higher bit of each base's two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Differences([u64; WORDS]);
+pub(super) struct Differences {
+    words: [u64; WORDS],
+    /// Words of the read; the others are zero.
+    count: usize,
+}
 
 impl Query {
-    /// Takes a read in place of what was here; bases behind the longest read are left out.
+    /// Takes a read in place of what was here, or no base of one that is too long.
     pub(super) fn take(&mut self, ascii: &[u8], qualities: Option<&[u8]>) {
-        let ascii = &ascii[..ascii.len().min(LONGEST_READ)];
+        let ascii = if ascii.len() > LONGEST_READ { &[] } else { ascii };
         self.length = ascii.len();
         for (code, &letter) in self.codes.iter_mut().zip(ascii) {
             *code = CODE[usize::from(letter)];
@@ -117,7 +124,7 @@ impl Query {
     /// Where the read differs from the bases that start at `place` of `T`, which must be on one
     /// strand.
     pub(super) fn all_differences(&self, genome: Genome<'_>, place: u64) -> Differences {
-        self.differences(genome, place, u32::MAX).unwrap_or(Differences([0; WORDS]))
+        self.differences(genome, place, u32::MAX).unwrap_or(Differences::NONE)
     }
 
     /// Words of the read.
@@ -146,11 +153,11 @@ impl Query {
         place: u64,
         most: u32,
     ) -> Option<Differences> {
-        let mut found = Differences([0; WORDS]);
+        let mut found = Differences { count: self.word_count(), ..Differences::NONE };
         let mut sum = 0;
-        for word in 0..self.word_count() {
+        for word in 0..found.count {
             let bits = self.differences_of(genome, place, word);
-            found.0[word] = bits;
+            found.words[word] = bits;
             sum += bits.count_ones();
             if sum > most {
                 return None;
@@ -194,10 +201,19 @@ pub(super) fn pop(bits: &mut u64) -> Option<usize> {
 }
 
 impl Differences {
+    /// None at all.
+    const NONE: Self = Self { words: [0; WORDS], count: 0 };
+
+    /// Words of the read.
+    #[inline(always)]
+    fn words(&self) -> &[u64] {
+        &self.words[..self.count]
+    }
+
     /// Number of places.
     #[inline(always)]
     pub(super) fn count(&self) -> u32 {
-        self.0.iter().map(|word| word.count_ones()).sum()
+        self.words().iter().map(|word| word.count_ones()).sum()
     }
 
     /// Number of places in bases `[from, end)`.
@@ -206,7 +222,7 @@ impl Differences {
         let words = from / WORD_BASES..end.div_ceil(WORD_BASES);
         let inside = |word: usize| {
             let first = word * WORD_BASES;
-            let mut bits = self.0[word];
+            let mut bits = self.words[word];
             if from > first {
                 bits &= u64::MAX >> (2 * (from - first));
             }
@@ -222,7 +238,7 @@ impl Differences {
     pub(super) fn places(&self) -> impl DoubleEndedIterator<Item = usize> + '_ {
         let in_word =
             |(word, &bits): (usize, &u64)| PlacesOfWord(bits).map(move |at| word * WORD_BASES + at);
-        self.0.iter().enumerate().flat_map(in_word)
+        self.words().iter().enumerate().flat_map(in_word)
     }
 }
 
@@ -282,7 +298,8 @@ mod tests {
             let mut query = Query::default();
             query.take(&before, Some(&vec![b'#'; before.len()]));
             query.take(&read, None);
-            let length = read.len().min(LONGEST_READ);
+            // A read that is too long is as one without bases.
+            let length = if read.len() > LONGEST_READ { 0 } else { read.len() };
             prop_assert_eq!(query.len(), length);
             let codes: Vec<u8> = read[..length].iter().map(|&it| CODE[usize::from(it)]).collect();
             prop_assert_eq!(query.codes(), &codes[..]);
@@ -290,10 +307,8 @@ mod tests {
                 let found = Word { bases: query.words[word], unknown: query.unknown[word] };
                 prop_assert_eq!(found, packed(chunk));
             }
-            let mut all = Differences([0; WORDS]);
-            all.0[..codes.len().div_ceil(WORD_BASES)].copy_from_slice(
-                &query.unknown[..codes.len().div_ceil(WORD_BASES)],
-            );
+            let mut all = Differences { count: query.word_count(), ..Differences::NONE };
+            all.words[..all.count].copy_from_slice(&query.unknown[..all.count]);
             let unknown = codes.iter().filter(|&&code| code == UNKNOWN).count() as u32;
             prop_assert_eq!(query.cost(&all, |quality| quality), 40 * unknown);
         }

@@ -91,7 +91,7 @@ pub(crate) fn apply(bam: &Bam, table: &Table, options: &ApplyOptions) -> Vec<Vec
     let mut kept = Vec::new();
     for body in &bam.bodies {
         let mut body = body.clone();
-        if applier.apply(&mut body, &mut scratch).unwrap() != Applied::NotWellFormed {
+        if !matches!(applier.apply(&mut body, &mut scratch).unwrap(), Applied::NotWellFormed(_)) {
             kept.push(body);
         }
     }

@@ -358,7 +358,8 @@ fn take_read_field(
     Ok(Place::None)
 }
 
-/// Refuses names and texts that [`is_name`] and [`is_text`] do not allow. A read id has a rule of its own.
+/// Refuses names and texts that [`is_name`] and [`is_text`] do not allow. A read id has a rule of
+/// its own.
 fn check_texts(field: Field<'_>) -> Result<(), Fast5Problem> {
     let name = field.name;
     if !is_name(name) {

@@ -7,8 +7,9 @@
 //! and `channel_number` are auxiliary fields in the order in which they stand in the first read.
 //! Seven attributes of `Raw`, such as `tracked_scaling_scale`, are not stored. Another attribute
 //! that has no such place is an error, but [`Fast5Options::keep_unknown`] makes auxiliary fields of
-//! all, and [`Fast5Options::leave_out_auxiliary`] leaves all out; `Analyses`, `PreviousReadInfo` and `Sequences` are passed over, and lists
-//! are left out, which SLOW5 has no place for (f2s refuses the file; ONT's reader takes it).
+//! all, and [`Fast5Options::leave_out_auxiliary`] leaves all out; `Analyses`, `PreviousReadInfo`
+//! and `Sequences` are passed over, and lists are left out, which SLOW5 has no place for (f2s
+//! refuses the file; ONT's reader takes it).
 //!
 //! Where f2s gives up the whole file, one read is an error here and the others stay: the header
 //! comes from the first read that is in order.

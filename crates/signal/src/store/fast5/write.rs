@@ -87,8 +87,8 @@ pub enum Fast5WriteError {
     ReadId(#[from] ReadIdError),
     /// A value that the attribute's type in FAST5 cannot hold.
     #[error(
-        "read {read:?}: {field} has a value that FAST5 cannot hold; with -l no auxiliary fields are \
-         left out"
+        "read {read:?}: {field} has a value that FAST5 cannot hold; with -l no auxiliary fields \
+         are left out"
     )]
     Convert {
         /// The read.

@@ -2,7 +2,24 @@
 
 use std::ops::Range;
 
-use crate::engine::native::query::{Query, UNKNOWN};
+use crate::engine::native::query::{LONGEST_READ, Query, UNKNOWN};
+
+/// Greatest penalty of a mismatch, of an unknown base, and of a gap: once, and for each base.
+pub const MOST_PENALTY: i16 = 30;
+/// Greatest score of a base that matches.
+pub const MOST_BONUS: i16 = 20;
+
+/// The lowest score that an alignment can have: no base of the longest read matches. What is below
+/// is none.
+///
+/// Kernels count in 16 bits and saturate. Whole reads only lose, from 0 on, so that every score
+/// down to this one is exact, and that of what passes the end of a sequence, which costs
+/// [`i16::MAX`], is below it. Clipped reads have at most [`MOST_BONUS`] for each base, which is
+/// less than that cost: what is over the end is worth nothing.
+pub(in crate::engine::native) const LOWEST: i16 = -31_000;
+const _: () = assert!(MOST_PENALTY as i32 * LONGEST_READ as i32 <= -(LOWEST as i32));
+const _: () = assert!(LOWEST > -i16::MAX);
+const _: () = assert!(MOST_BONUS as i32 * (LONGEST_READ as i32) < i16::MAX as i32);
 
 /// How a function of the length of a read grows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

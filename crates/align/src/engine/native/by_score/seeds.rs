@@ -8,7 +8,7 @@
 
 use crate::engine::native::chance::{drawn_rows, hash};
 use crate::engine::native::indexed::Tables;
-use crate::engine::native::query::{Query, UNKNOWN};
+use crate::engine::native::query::{LONGEST_READ, Query, UNKNOWN};
 use crate::search::lockstep::{self, Search};
 use crate::search::rows::{Interval, Rows, Step, Walk};
 
@@ -156,10 +156,12 @@ pub(in crate::engine::native) struct Hit {
 }
 
 /// Bits of a [`Hit`] as a number: of its first base and of the one behind its last. Places have 39
-/// bits (`index::layout`), and one more that they are counted from in front of all.
-const BASE_BITS: u32 = 9;
+/// bits (`index::layout`), and one more that they are counted from before all; whether the seed is
+/// rare has one.
+const BASE_BITS: u32 = 11;
 /// Reads are no longer than this.
 const IN_FRONT: i64 = 1 << BASE_BITS;
+const _: () = assert!(LONGEST_READ < 1 << BASE_BITS && 40 + 2 * BASE_BITS < u64::BITS);
 
 impl Hit {
     /// All but the read as a number; the order of numbers is that of hits of a read.
@@ -295,5 +297,29 @@ impl SeedWork {
             hits.extend(keys.iter().map(|&key| Hit::of_key(query, key)));
         }
         hits.extend(before);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hit_of_the_longest_read_at_the_last_place_is_what_its_key_says() {
+        let last = LONGEST_READ as u16;
+        let starts = [-i64::from(last), -1, 0, (1 << 39) - 1];
+        let mut hits = Vec::new();
+        for start in starts {
+            for (from, end) in [(0, 1), (0, last), (last - 1, last)] {
+                for is_rare in [false, true] {
+                    hits.push(Hit { query: 7, start, from, end, is_rare });
+                }
+            }
+        }
+        for hit in &hits {
+            assert_eq!(Hit::of_key(7, hit.key()), *hit);
+        }
+        assert!(hits.is_sorted());
+        assert!(hits.iter().map(Hit::key).is_sorted());
     }
 }

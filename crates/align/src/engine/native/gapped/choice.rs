@@ -20,7 +20,7 @@ use super::candidates::{Diagonal, ScoredRead};
 use super::kernel::{LANES, Lanes, MARGIN, Profile, best_score};
 use super::traceback::Table;
 use crate::engine::native::by_score::alignment::{Alignment, Output};
-use crate::engine::native::by_score::score::{Bounds, Scoring};
+use crate::engine::native::by_score::score::{Bounds, LOWEST, Scoring};
 use crate::engine::native::by_score::seeds::Hit;
 use crate::engine::native::chance::hash;
 use crate::engine::native::reference::{Reference, Stretch};
@@ -300,7 +300,7 @@ impl Work {
         let group = self.groups[number].clone();
         let score = self.gapped::<L>(read, reference, &group);
         let is_better = group.ungapped.is_none_or(|ungapped| score > ungapped);
-        if score < wanted.bounds.minimum || !is_better {
+        if score < wanted.bounds.minimum.max(LOWEST.into()) || !is_better {
             return None;
         }
         self.groups[number].best = Some(score);

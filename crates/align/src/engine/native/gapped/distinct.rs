@@ -6,16 +6,17 @@ use std::ops::Range;
 
 use super::candidates::ScoredRead;
 use super::choice::{Chosen, Found, Wanted, Work};
-use super::kernel::MARGIN;
+use super::kernel::{DIAGONALS, MARGIN};
 use super::traceback::Problem;
 use crate::engine::native::by_score::alignment::{
     Alignment, CLIP, DELETION, INSERTION, MATCH, Output, push,
 };
-use crate::engine::native::query::UNKNOWN;
+use crate::engine::native::query::{LONGEST_READ, UNKNOWN};
 use crate::engine::native::reference::Reference;
 
-/// Alignments whose groups lie further from each other have no cell in common.
-const APART: i64 = 200;
+/// Alignments whose first places lie further from each other are on no diagonal in common: those of
+/// one group are on [`DIAGONALS`] of them, and what is clipped of a read moves the place.
+const APART: i64 = (LONGEST_READ + 2 * DIAGONALS) as i64;
 
 impl Work {
     /// Takes placements that differ from those taken before, the best first, until there are enough
@@ -176,7 +177,7 @@ impl Work {
         // Diagonals without a gap differ from each other.
         found.diagonal.is_some()
             || !taken.iter().any(|other| {
-                let near = (other.place - self.path[0]).abs() < APART + 400;
+                let near = (other.place - self.path[0]).abs() < APART;
                 let clip = ops[other.ops.start];
                 let clip = if clip & 15 == CLIP { i64::from(clip >> 4) } else { 0 };
                 near && self.path.contains(&(other.place - clip))

@@ -8,6 +8,7 @@ use crate::engine::Read;
 use crate::engine::native::by_score::alignment::Alignment;
 use crate::engine::native::by_score::mates::Kind;
 use crate::engine::native::by_score::report::{Report, Which, Wording};
+use crate::engine::native::fields::OUTSIDE;
 use crate::engine::native::placer::{Out, Template};
 
 /// Why a read is not searched for: Bowtie 2's YF.
@@ -15,7 +16,7 @@ use crate::engine::native::placer::{Out, Template};
 pub(super) enum Filtered {
     /// Too many bases that are not A, C, G or T.
     Unknown,
-    /// One base or none.
+    /// One base or none, or more than are searched for.
     Length,
     /// No alignment can have the least score.
     Score,
@@ -25,7 +26,7 @@ impl Filtered {
     fn tag(self) -> &'static [u8; 6] {
         match self {
             Self::Unknown => b"YFZNS\0",
-            Self::Length => b"YFZLN\0",
+            Self::Length => OUTSIDE,
             Self::Score => b"YFZSC\0",
         }
     }
@@ -88,7 +89,13 @@ impl Wording for Bowtie2<'_> {
     }
 
     fn unmapped_tags(&self, mate: usize) -> &'static [u8] {
-        self.filtered[mate].map_or(b"", |it| it.tag())
+        // A mate without a seed may still be found near the other one.
+        let is_short = self.reads[mate].bases.len() < self.engine.shortest_read();
+        match self.filtered[mate] {
+            Some(filtered) => filtered.tag(),
+            None if is_short => OUTSIDE,
+            None => b"",
+        }
     }
 
     fn second_pair(&self) -> Option<i32> {

@@ -2,8 +2,10 @@
 //!
 //! Cells on one antidiagonal do not depend on each other, so 32 of them are one step: those with an
 //! even or those with an odd difference of place and base. What a step needs of the two in front of
-//! it stands beside it, shifted by one lane at most. All is in 16 bits and saturates. The property
-//! test beside `traceback` compares it with that, and that with a table of the whole matrix.
+//! it stands beside it, shifted by one lane at most. All is in 16 bits and saturates
+//! ([`LOWEST`](crate::engine::native::by_score::score::LOWEST) says why that is enough). The
+//! property test beside `traceback` compares it with that, and that with a table of the whole
+//! matrix.
 
 use std::ops::Range;
 
@@ -17,8 +19,12 @@ pub(super) const LANES: usize = 32;
 pub(super) const MARGIN: usize = 32;
 /// Diagonals in the band; the first is 31 in front of the middle one.
 pub(super) const DIAGONALS: usize = 2 * LANES;
-/// No score is so low.
-pub(super) const LOW: i16 = -16_000;
+/// No score is so low: what is worth this stays so, as nothing is ever added to it where reads are
+/// whole, and where they are clipped nothing is worth less than 0.
+pub(super) const LOW: i16 = i16::MIN;
+/// What it costs to pass the end of a sequence, or to have a gap where none may be: more than any
+/// alignment is worth.
+const FORBIDDEN: i16 = i16::MAX;
 
 /// The lanes of a step, in registers or in an array.
 pub(super) trait Lanes: Copy {
@@ -114,16 +120,16 @@ impl Profile {
         inside(&mut self.codes, [9; 2], &mut codes.iter().rev().map(|&code| i16::from(code)));
         inside(&mut self.mismatch, [0; 2], &mut penalties.iter().rev().copied());
         inside(&mut self.unknown, [0; 2], &mut all(scoring.unknown));
-        inside(&mut self.wall, [0; 2], &mut all(-LOW));
-        inside(&mut self.read_barrier, [-LOW; 2], &mut barrier(in_read));
-        inside(&mut self.reference_barrier, [-LOW; 2], &mut barrier(in_reference));
+        inside(&mut self.wall, [0; 2], &mut all(FORBIDDEN));
+        inside(&mut self.read_barrier, [FORBIDDEN; 2], &mut barrier(in_read));
+        inside(&mut self.reference_barrier, [FORBIDDEN; 2], &mut barrier(in_reference));
         // In front of the first base an alignment may begin anywhere.
         inside(&mut self.floor, [0, floor], &mut all(floor));
     }
 }
 
 fn barrier_at(may_gap: &Range<usize>, at: usize) -> i16 {
-    if may_gap.contains(&at) { 0 } else { -LOW }
+    if may_gap.contains(&at) { 0 } else { FORBIDDEN }
 }
 
 /// Scores of an antidiagonal, as the next ones need them.

@@ -31,7 +31,9 @@ mod traceback;
 use std::path::Path;
 
 pub use super::by_score::mates::MateOptions;
-pub use super::by_score::score::{GapPenalty, Growth, LengthFunction, Scoring};
+pub use super::by_score::score::{
+    GapPenalty, Growth, LengthFunction, MOST_BONUS, MOST_PENALTY, Scoring,
+};
 pub use options::{Effort, GappedOptions};
 
 use super::by_score::alignment::{Alignment, Output};
@@ -175,6 +177,11 @@ impl GappedEngine {
         SeedRules { least_bases, enough_bases, rows_of_short: u32::MAX }
     }
 
+    /// Shorter reads have no seed.
+    fn shortest_read(&self) -> usize {
+        self.rules(true).least_bases.into()
+    }
+
     /// Adds the seeds of read `number` of a group: they end where the read does, and every so many
     /// bases in front of that.
     fn seed(&self, number: usize, query: &Query, is_second: bool, work: &mut SeedWork) {
@@ -296,9 +303,6 @@ impl GappedEngine {
 
 impl Placer for GappedEngine {
     type Scratch = Scratch;
-
-    const MODE: &str = "end-to-end or local";
-    const SHORTEST_READ: usize = 0;
 
     fn trim(&self) -> [usize; 2] {
         self.options.trim

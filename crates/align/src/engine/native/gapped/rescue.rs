@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn strings_of_many_places_do_not_take_for_ever() {
         let (mut finder, mut found) = (Finder::default(), Vec::new());
-        finder.take(&[0; 400]);
+        finder.take(&[0; LONGEST_READ]);
         finder.find(&vec![0; 100_000], &mut found);
         assert!(!found.is_empty());
         finder.take(&[UNKNOWN; 50]);

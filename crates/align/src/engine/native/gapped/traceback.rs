@@ -3,13 +3,9 @@
 
 use super::kernel::{DIAGONALS, LOW, MARGIN};
 use crate::engine::native::by_score::alignment::{CLIP, DELETION, INSERTION, MATCH, push};
-use crate::engine::native::by_score::score::Scoring;
+use crate::engine::native::by_score::score::{LOWEST, Scoring};
 use crate::engine::native::query::UNKNOWN;
 use crate::engine::native::reference::WALL;
-
-/// What is worth less than this, no alignment has led to: it went over the end of a sequence, or
-/// had a gap where none may be. ([`LOW`] and what was added to it.)
-pub(super) const NONE: i16 = LOW / 2;
 
 /// How a cell came to its score.
 mod way {
@@ -109,7 +105,7 @@ impl Problem<'_> {
             if is_local && best <= 0 {
                 scores[d] = 0;
                 way &= !way::KIND;
-            } else if best < NONE {
+            } else if best < LOWEST {
                 way &= !way::KIND;
             }
             gaps[d] = in_reference;
@@ -118,7 +114,7 @@ impl Problem<'_> {
     }
 
     /// The best alignment; its operations are put in `ops`, clips with them. Where there is none
-    /// its score is below [`NONE`], and all bases are clipped.
+    /// its score is below [`LOWEST`], and all bases are clipped.
     pub(super) fn trace(&self, table: &mut Table, ops: &mut Vec<u32>) -> Traced {
         let length = self.codes.len();
         let (mut scores, mut gaps): (Row, Row) = ([0; DIAGONALS], [LOW; DIAGONALS]);

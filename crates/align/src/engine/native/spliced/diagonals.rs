@@ -6,8 +6,9 @@ use std::ops::Range;
 use super::join::{Lane, SCALE};
 use super::sites::{Site, Sites};
 use crate::engine::native::by_score::diagonals;
+use crate::engine::native::by_score::score::MOST_PENALTY;
 use crate::engine::native::by_score::seeds::Hit;
-use crate::engine::native::query::{Query, UNKNOWN};
+use crate::engine::native::query::{LONGEST_READ, Query, UNKNOWN};
 use crate::engine::native::reference::{Reference, Stretch, WALL};
 
 /// Most diagonals of one cluster that seeds lie on, and most with those that introns lead to.
@@ -18,8 +19,11 @@ const MOST_SITES: usize = 32;
 /// Bases behind an intron that are looked at, and most of them that differ, for it to be tried.
 const LOOKED_AT: usize = 8;
 const MOST_DIFFERENT: u32 = 1;
-/// What stands for the outside of a sequence.
+/// What it costs to be outside of a sequence, by base: more than to be clipped.
 const WALL_COST: i32 = 1000;
+// A whole read there, and what no score is as low as, fit the numbers of `join` together.
+const _: () = assert!(WALL_COST * SCALE * LONGEST_READ as i32 <= i32::MAX / 2);
+const _: () = assert!(WALL_COST > MOST_PENALTY as i32);
 
 /// Bases of a whole read that differ, where all of it is on known bases of a stretch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

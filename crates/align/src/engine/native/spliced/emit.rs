@@ -6,8 +6,9 @@ use super::pairs::{Pair, concordant};
 use super::{Scratch, SplicedEngine};
 use crate::engine::native::by_score::mates::{Kind, OfMate};
 use crate::engine::native::by_score::report::{Report, Which, Wording};
-use crate::engine::native::fields::push_number;
+use crate::engine::native::fields::{OUTSIDE, push_number};
 use crate::engine::native::placer::{Out, Template};
+use crate::engine::native::query::Query;
 
 /// MAPQ of a read with one best placement, and with several, as HISAT2's.
 const UNIQUE: u8 = 60;
@@ -17,6 +18,7 @@ const SEVERAL: u8 = 1;
 struct Hisat2<'a> {
     engine: &'a SplicedEngine,
     /// By read of the template.
+    queries: &'a [Query],
     chosen: &'a [Chosen],
     /// Its best placements, and how many of them are reported.
     best: [usize; 2],
@@ -34,6 +36,11 @@ impl Wording for Hisat2<'_> {
 
     fn mapping_quality(&self, which: Which, _spliced: &Spliced) -> u8 {
         if self.best[which.mate] > 1 { SEVERAL } else { UNIQUE }
+    }
+
+    fn unmapped_tags(&self, mate: usize) -> &'static [u8] {
+        let is_outside = self.queries[mate].len() < self.engine.shortest_read();
+        if is_outside { OUTSIDE } else { b"" }
     }
 
     fn push_tags(&self, Which { mate, .. }: Which, spliced: &Spliced, body: &mut Vec<u8>) {
@@ -102,8 +109,9 @@ impl SplicedEngine {
             numbers.truncate(self.options.placements);
         }
         let reported = [0, 1].map(|mate: usize| numbers[mate].len());
-        let wording = Hisat2 { engine: self, chosen, best, reported };
+        let queries = &group.reads.queries[of_template];
+        let wording = Hisat2 { engine: self, queries, chosen, best, reported };
         let report = Report { wording, kind, numbers, output, reference: self.reference(0) };
-        report.hand_out(template, &group.reads.queries[of_template], records, out);
+        report.hand_out(template, queries, records, out);
     }
 }

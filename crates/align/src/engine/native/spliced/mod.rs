@@ -151,7 +151,7 @@ impl SplicedEngine {
         let scoring = &self.options.scoring;
         group.reads.take(reads, scoring);
         let is_searched = |query: &Query| {
-            query.len() >= usize::from(self.index.chance_bases)
+            query.len() >= self.shortest_read()
                 && !is_unknown(query, scoring)
                 && choice::minimum(scoring, query.len()) <= 0
         };
@@ -161,6 +161,11 @@ impl SplicedEngine {
         group.keys.extend(reads.iter().map(|read| chance::of_texts([read.name, read.bases])));
         group.chosen.clear();
         group.chosen.resize(reads.len(), Chosen::default());
+    }
+
+    /// Shorter reads are not searched for.
+    fn shortest_read(&self) -> usize {
+        self.index.chance_bases.into()
     }
 
     fn rules(&self, round: Round) -> SeedRules {
@@ -237,9 +242,6 @@ impl SplicedEngine {
 
 impl Placer for SplicedEngine {
     type Scratch = Scratch;
-
-    const MODE: &str = "spliced";
-    const SHORTEST_READ: usize = 0;
 
     fn trim(&self) -> [usize; 2] {
         self.options.trim

@@ -4,7 +4,8 @@ use seqloom_format::bam::FIXED_BYTES;
 
 use crate::engine::Read;
 use crate::engine::native::fields::{
-    Fixed, PROPER, REVERSE, UNMAPPED, push_bases, push_decimal, push_number, push_qualities,
+    Fixed, MATE_UNMAPPED, OUTSIDE, PROPER, REVERSE, UNMAPPED, push_bases, push_decimal,
+    push_number, push_qualities,
 };
 use crate::engine::native::pairs::{mate_flags, template_length};
 use crate::search::text::Genome;
@@ -21,6 +22,7 @@ const MAPPING_QUALITY: u8 = 255;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Head {
     flags: u16,
+    /// Where the read is placed, or, of one that is not, where its mate is.
     spot: Option<Spot>,
     mate: Option<Spot>,
     template_length: i32,
@@ -30,6 +32,19 @@ impl Head {
     /// Of a read without a placement.
     pub(super) fn unmapped(flags: u16) -> Self {
         Self { flags: flags | UNMAPPED, spot: None, mate: None, template_length: 0 }
+    }
+
+    /// Of mate `mate`, 0 or 1, that is not placed; the other one is at `other`.
+    pub(super) fn unmapped_mate(mate: usize, other: Option<Spot>) -> Self {
+        let of_other = if other.is_some() { 0 } else { MATE_UNMAPPED };
+        let flags = mate_flags(mate, other.is_some_and(|it| it.is_reverse)) | of_other;
+        Self { spot: other, mate: other, ..Self::unmapped(flags) }
+    }
+
+    /// Of mate `mate`, 0 or 1, where the other one is not placed: it is said to be here.
+    pub(super) fn lonely_mate(mate: usize, flags: u16, spot: Spot) -> Self {
+        let flags = flags | mate_flags(mate, false) | MATE_UNMAPPED;
+        Self { mate: Some(spot), ..Self::single(flags, spot) }
     }
 
     /// Of a single read.
@@ -73,10 +88,18 @@ impl Tags {
 }
 
 impl Head {
+    fn is_placed(&self) -> bool {
+        self.flags & UNMAPPED == 0
+    }
+
+    /// Where the read is placed.
+    fn own_spot(&self) -> Option<Spot> {
+        self.spot.filter(|_| self.is_placed())
+    }
+
     /// The fixed part of a record of `read`.
     fn bytes(&self, read: &Read<'_>) -> [u8; FIXED_BYTES] {
-        let is_placed = self.spot.is_some();
-        let bases = read.bases.len() as u32;
+        let is_placed = self.is_placed();
         Fixed {
             flags: self.flags,
             place: self.spot,
@@ -84,7 +107,7 @@ impl Head {
             template_length: self.template_length,
             mapping_quality: if is_placed { MAPPING_QUALITY } else { 0 },
             operations: u32::from(is_placed),
-            reference_bases: bases,
+            reference_bases: if is_placed { read.bases.len() as u32 } else { 1 },
         }
         .bytes(read)
     }
@@ -107,12 +130,13 @@ impl Records {
 
     /// Begins a record of `read`: all but its tags.
     pub(super) fn begin(&mut self, read: &Read<'_>, head: Head) -> &mut Vec<u8> {
-        let kind = head.spot.map_or(0, |spot| 1 + usize::from(spot.is_reverse));
+        let own = head.own_spot();
+        let kind = own.map_or(0, |spot| 1 + usize::from(spot.is_reverse));
         let (body, end) = (&mut self.bodies[kind], &mut self.ends[kind]);
         body.truncate(*end);
         if *end == 0 {
             body.resize(FIXED_BYTES, 0);
-            push_text(read, head.spot, body);
+            push_text(read, own, body);
             *end = body.len();
         }
         body[..FIXED_BYTES].copy_from_slice(&head.bytes(read));
@@ -156,9 +180,7 @@ pub(super) fn push_tags(query: &Query, tags: &Tags, genome: Genome<'_>, body: &m
     push_decimal((length - matching_from) as u32, body);
     body.push(0);
     if let Some(hit) = tags.hit {
-        body.extend_from_slice(b"MCZ");
-        push_decimal(hit.mate_bases, body);
-        body.extend_from_slice(b"M\0");
+        push_mate_cigar(hit.mate_bases, body);
     }
     push_number(b"NH", tags.reported, body);
     if let Some(hit) = tags.hit {
@@ -167,8 +189,31 @@ pub(super) fn push_tags(query: &Query, tags: &Tags, genome: Genome<'_>, body: &m
     push_number(b"XA", tags.stratum.into(), body);
 }
 
-/// Bowtie's XM of a read without a placement: one more than `--max-placements` where there are
-/// more than that.
-pub(super) fn push_suppressed(count: u32, body: &mut Vec<u8>) {
-    push_number(b"XM", count, body);
+/// MC of a mate of so many bases.
+fn push_mate_cigar(bases: u32, body: &mut Vec<u8>) {
+    body.extend_from_slice(b"MCZ");
+    push_decimal(bases, body);
+    body.extend_from_slice(b"M\0");
+}
+
+/// What the tags of a read without a placement say.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct UnmappedTags {
+    /// Bowtie's XM: one more than the most placements, where there are more than that.
+    pub(super) suppressed: u32,
+    /// It was not searched for because of its length.
+    pub(super) is_outside: bool,
+    /// Bases of its mate, if that is placed.
+    pub(super) mate_bases: Option<u32>,
+}
+
+/// XM, YF, MC.
+pub(super) fn push_unmapped_tags(tags: UnmappedTags, body: &mut Vec<u8>) {
+    push_number(b"XM", tags.suppressed, body);
+    if tags.is_outside {
+        body.extend_from_slice(OUTSIDE);
+    }
+    if let Some(bases) = tags.mate_bases {
+        push_mate_cigar(bases, body);
+    }
 }

@@ -1,0 +1,123 @@
+//! Block after block of a unit: search, codes, bits; which blocks share codes.
+
+use super::compare::Compare;
+use super::emit::Emitter;
+use super::search::Search;
+use super::simd;
+use super::window::Window;
+use crate::bgzf::STORED_OVERHEAD_BYTES;
+
+/// Blocks that are written with the codes of one, that one included: half a unit of usual records,
+/// 32 blocks, so that codes are never older than 1 MiB. Fewer cost time, more gained no size.
+const BLOCKS_OF_A_CODE: u32 = 16;
+/// Fewest bytes of a block whose codes others use, and of one that uses others'.
+const MIN_SHARED_BYTES: usize = 16 << 10;
+/// Deflated bytes are compared as they would be for a payload of this size.
+const RATE_BYTES: usize = 1 << 16;
+/// A block that is larger than that of its codes by more than one part of this asks for new codes.
+const RENEWAL_PART: usize = 32;
+/// A block that is larger than the first of its unit by more than one part of this ends the method.
+const END_PART: usize = 4;
+
+/// How blocks of records are deflated.
+pub(super) trait Deflate {
+    /// Forgets all: what follows depends on the blocks to come alone.
+    fn start_unit(&mut self);
+
+    /// The deflate stream of a block; `None` if it is not whole records, would not be smaller, or
+    /// has grown so much that the unit's other blocks are not worth a search.
+    fn deflate(&mut self, payload: &[u8]) -> Option<&[u8]>;
+}
+
+/// Codes that later blocks may use.
+#[derive(Debug, Clone, Copy)]
+struct Learned {
+    /// Deflated bytes of the block they are from, for [`RATE_BYTES`].
+    rate: usize,
+    /// Blocks that have used them.
+    blocks: u32,
+}
+
+/// Deflates with one effort.
+pub(super) struct RecordDeflater<const K: usize, const READS: usize, const LAZY: bool> {
+    window: Window,
+    search: Search<K, READS, LAZY>,
+    emitter: Emitter,
+    shares_codes: bool,
+    learned: Option<Learned>,
+    /// Of the first block of the unit, as in [`Learned`].
+    first_rate: Option<usize>,
+}
+
+impl<const K: usize, const READS: usize, const LAZY: bool> RecordDeflater<K, READS, LAZY> {
+    pub(super) fn new(shares_codes: bool) -> Self {
+        Self {
+            window: Window::new(),
+            search: Search::new(),
+            emitter: Emitter::new(),
+            shares_codes,
+            learned: None,
+            first_rate: None,
+        }
+    }
+
+    /// The stream of the last block.
+    pub(super) fn written(&self) -> &[u8] {
+        self.emitter.written()
+    }
+
+    /// Whether the codes at hand are good for a block of `size` bytes.
+    fn can_share(&self, size: usize) -> bool {
+        let is_young = |learned: Learned| learned.blocks < BLOCKS_OF_A_CODE;
+        size >= MIN_SHARED_BYTES && self.learned.is_some_and(is_young)
+    }
+
+    /// Deflates a block with this way to compare; see [`Deflate::deflate`]. Inlined whole, so that
+    /// all of it is compiled for the processor that has that way.
+    #[inline(always)]
+    pub(super) fn run<C: Compare>(&mut self, payload: &[u8], compare: C) -> Option<()> {
+        self.window.fill(payload);
+        self.search.run(&self.window, compare)?;
+        let (bytes, tokens) = (self.window.bytes(), self.search.tokens().list());
+        let size = bytes.len();
+        if !self.can_share(size) {
+            let deflated = self.emitter.learn(tokens, bytes, self.shares_codes);
+            if deflated >= size + STORED_OVERHEAD_BYTES {
+                return None;
+            }
+            let rate = deflated * RATE_BYTES / size.max(1);
+            let is_shared = self.shares_codes && size >= MIN_SHARED_BYTES;
+            self.learned = is_shared.then_some(Learned { rate, blocks: 0 });
+        }
+        let deflated = self.emitter.write(tokens, &self.window);
+        let is_smaller = deflated < size + STORED_OVERHEAD_BYTES;
+        (self.goes_on(size, deflated) && is_smaller).then_some(())
+    }
+
+    /// Notes how large a block became, and says whether the method goes on.
+    fn goes_on(&mut self, size: usize, deflated: usize) -> bool {
+        let rate = deflated * RATE_BYTES / size.max(1);
+        if let Some(learned) = &mut self.learned {
+            learned.blocks += 1;
+            if rate > learned.rate + learned.rate / RENEWAL_PART {
+                self.learned = None;
+            }
+        }
+        let first_rate = *self.first_rate.get_or_insert(rate);
+        rate <= first_rate + first_rate / END_PART
+    }
+}
+
+impl<const K: usize, const READS: usize, const LAZY: bool> Deflate
+    for RecordDeflater<K, READS, LAZY>
+{
+    fn start_unit(&mut self) {
+        self.learned = None;
+        self.first_rate = None;
+    }
+
+    fn deflate(&mut self, payload: &[u8]) -> Option<&[u8]> {
+        simd::run(self, payload)?;
+        Some(self.written())
+    }
+}
