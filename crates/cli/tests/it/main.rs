@@ -21,6 +21,7 @@ mod duplicates;
 mod fastq;
 mod faults;
 mod identity;
+mod identity_scale;
 mod index;
 mod input;
 mod lanes;

@@ -135,8 +135,9 @@ pub(super) fn counted_size(record: &RecordRef<'_>) -> Option<u32> {
         | Flags::DUPLICATE;
     let is_counted = record.flags() & (NOT_COUNTED | Flags::PAIRED) == Flags::PAIRED;
     let size = record.template_length().unsigned_abs();
-    // TLEN between sequences means nothing, and Picard counts it all the same.
-    (is_counted && size != 0).then_some(size)
+    // TLEN between sequences means nothing; Picard 2.27.5 counted it all the same.
+    let is_on_one = record.reference_id() == record.mate_reference_id();
+    (is_counted && is_on_one && size != 0).then_some(size)
 }
 
 impl InsertSizeMetrics {

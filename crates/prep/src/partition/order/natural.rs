@@ -1,5 +1,7 @@
-//! Natural order of read names, as `samtools sort -n` 1.16.1 compares them: runs of digits by their
-//! value, everything else by bytes.
+//! Natural order of read names, as `samtools sort -n` compares them: runs of digits by their value,
+//! everything else by bytes. Names that differ in leading zeros alone are in the order of samtools
+//! 1.16.1; to 1.24 they are equal, so that it mixes their records, which nobody could group by name
+//! any more.
 //!
 //! A name is a sequence of tokens: a run of digits, or one other byte. Tokens are compared from the
 //! left. Two runs: the greater value is greater; equal values with different numbers of leading

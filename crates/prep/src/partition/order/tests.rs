@@ -165,7 +165,8 @@ fn headers_say_what_the_order_is() {
         assert_eq!(String::from_utf8(header.text()).unwrap(), after);
     }
     let before = "@HD\tVN:1.5\tSO:coordinate\tGO:query\tSS:coordinate:foo\tXX:keep\n";
-    t(SortOrder::QueryName, before, "@HD\tVN:1.5\tSO:queryname\tXX:keep\n");
+    let by_name = "@HD\tVN:1.5\tSO:queryname\tSS:queryname:natural\tXX:keep\n";
+    t(SortOrder::QueryName, before, by_name);
     t(SortOrder::QueryNamePicard, before, "@HD\tVN:1.5\tSO:queryname\tXX:keep\n");
     t(SortOrder::CoordinatePicard, before, "@HD\tVN:1.5\tSO:coordinate\tXX:keep\n");
     t(SortOrder::Keep, before, before);

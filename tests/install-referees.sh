@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# Installs the current releases of the programs that tests compare with, from Debian's unstable suite (its signature
+# is checked), into a folder of their own: nothing of the system changes. They run with the C library that they were
+# built for. What is there already is not installed again.
+#   tests/install-referees.sh [FOLDER]     FOLDER: what SEQLOOM_REFEREES says, or seqloom-referees in the user's cache
+#     FOLDER/bin       samtools, bwa, bwa-mem2, bowtie2, bowtie2-build-s, picard
+#     FOLDER/root      what Debian's packages hold
+#     FOLDER/VERSIONS  lines of package and version
+set -euo pipefail
+folder=${1:-${SEQLOOM_REFEREES:-${XDG_CACHE_HOME:-${HOME:?}/.cache}/seqloom-referees}}
+# As testkit/src/referees.rs wants them.
+wanted=(picard:3.5.0 samtools:1.24 bwa:0.7.19 bwa-mem2:2.3 bowtie2:2.5.5)
+
+# The first package whose wanted version is not there.
+missing() {
+  local it
+  for it in "${wanted[@]}"; do
+    grep -qE "^${it%:*} ${it#*:}([-+]|\$)" "$folder/VERSIONS" 2>/dev/null || { echo "${it/:/ }"; return; }
+  done
+}
+
+mkdir -p "$folder"
+folder=$(cd "$folder" && pwd)
+exec 9> "$folder/.lock"
+flock 9
+[ -n "$(missing)" ] || exit 0
+# Once a day: where the suite has moved on, it has the wanted version no more.
+if [ -n "$(find "$folder/VERSIONS" -mtime -1 2>/dev/null)" ]; then
+  echo "$(missing) is not in Debian's unstable suite any more" >&2
+  exit 1
+fi
+
+# The mirror that the system's own sources name.
+mirror=$(sed -n 's/^URIs: *\([^ ]*\).*/\1/p' /etc/apt/sources.list.d/*.sources 2>/dev/null |
+  grep '/debian/*$' | head -n1)
+[ -n "$mirror" ] || mirror=$(awk '$1 == "deb" && $2 ~ /\/debian\/*$/ {print $2; exit}' /etc/apt/sources.list)
+work=$(mktemp -d "$folder/.work.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$work"/{lists/partial,cache/archives/partial,debs,root}
+echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror sid main" > "$work/sources.list"
+apt() {
+  apt-get -qq -oDir::State::Lists="$work/lists" -oDir::Cache="$work/cache" -oDir::Etc::SourceList="$work/sources.list" \
+    -oDir::Etc::SourceParts=/dev/null -oDir::State::status=/dev/null -oAPT::Sandbox::User=root \
+    -oAPT::Architecture=amd64 -oAPT::Architectures::=amd64 "$@"
+}
+apt update
+cd "$work/debs"
+# Picard and the jars it needs.
+jars=(libpicard-java libbarclay-java libcommons-collections4-java libcommons-io-java libcommons-lang-java
+  libcommons-lang3-java libcommons-math3-java libgkl-java libguava-java libhtsjdk-java libjoptsimple-java
+  libcommons-compress-java libcommons-jexl2-java libjson-java libngs-java librhino-java libsnappy-java
+  libcommons-logging-java libgatk-native-bindings-java libcommons-codec-java libreflections-java libjavassist-java
+  libslf4j-java liblog4j2-java)
+# Programs with all that they need, the C library included.
+native=$(apt -s --no-install-recommends install samtools bwa bwa-mem2 bowtie2 | awk '/^Inst/ {print $2}' |
+  grep -E '^(samtools|bwa|bwa-mem2|bowtie2|lib|perl|zlib)' | sort -u)
+# shellcheck disable=SC2086 # a list of names
+apt download "${jars[@]}" $native
+for package in *.deb; do dpkg -x "$package" "$work/root"; done
+for package in libpicard-java samtools bwa bwa-mem2 bowtie2; do
+  echo "${package/libpicard-java/picard} $(dpkg-deb -f "${package}"_*.deb Version)"
+done > "$work/VERSIONS"
+
+root=$folder/root
+rm -rf "$root" "$folder/bin" "$folder/VERSIONS"
+mv "$work/root" "$root"
+mkdir "$folder/bin"
+loader=$(find "$root" -name ld-linux-x86-64.so.2 | head -n1)
+libraries=$(find "$root" -name '*.so*' -printf '%h\n' | sort -u | grep -vE '/(perl|jni)' | paste -sd:)
+# A name in bin, the program, and what it is given before its arguments: of several builds of a program the one
+# that it would start itself, and of Bowtie 2 what its wrapper starts, as the wrapper does.
+while read -r name program options; do
+  file=$root/usr/bin/$program
+  for kind in .avx2 -v256 -sse2; do
+    if [ -e "$file$kind" ]; then file=$file$kind; break; fi
+  done
+  printf '#!/bin/sh\nexec %s --library-path %s %s %s "$@"\n' "$loader" "$libraries" "$file" "$options" \
+    > "$folder/bin/$name"
+done <<'PROGRAMS'
+samtools samtools
+bwa bwa
+bwa-mem2 bwa-mem2
+bowtie2 bowtie2-align-s --wrapper basic-0
+bowtie2-build-s bowtie2-build-s
+PROGRAMS
+printf '#!/bin/sh\nexec java -cp "%s/usr/share/java/*" picard.cmdline.PicardCommandLine "$@"\n' "$root" \
+  > "$folder/bin/picard"
+chmod +x "$folder"/bin/*
+# The file that says that all is there comes last.
+mv "$work/VERSIONS" "$folder/VERSIONS"
+[ -z "$(missing)" ] || { echo "Debian's unstable suite has no $(missing) any more" >&2; exit 1; }
