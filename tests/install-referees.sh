@@ -8,14 +8,15 @@
 #     FOLDER/VERSIONS  lines of package and version
 set -euo pipefail
 folder=${1:-${SEQLOOM_REFEREES:-${XDG_CACHE_HOME:-${HOME:?}/.cache}/seqloom-referees}}
-# As testkit/src/referees.rs wants them.
+# The least that testkit/src/referees.rs wants. The suite moves on, and a later release is the current one then.
 wanted=(picard:3.5.0 samtools:1.24 bwa:0.7.19 bwa-mem2:2.3 bowtie2:2.5.5)
 
-# The first package whose wanted version is not there.
+# The first package that is not there, or is older than wanted.
 missing() {
-  local it
+  local it there
   for it in "${wanted[@]}"; do
-    grep -qE "^${it%:*} ${it#*:}([-+]|\$)" "$folder/VERSIONS" 2>/dev/null || { echo "${it/:/ }"; return; }
+    there=$(sed -n "s/^${it%:*} //p" "$folder/VERSIONS" 2>/dev/null || true)
+    dpkg --compare-versions "${there:-0}" ge "${it#*:}" || { echo "${it/:/ }"; return; }
   done
 }
 
@@ -24,12 +25,6 @@ folder=$(cd "$folder" && pwd)
 exec 9> "$folder/.lock"
 flock 9
 [ -n "$(missing)" ] || exit 0
-# Once a day: where the suite has moved on, it has the wanted version no more.
-if [ -n "$(find "$folder/VERSIONS" -mtime -1 2>/dev/null)" ]; then
-  echo "$(missing) is not in Debian's unstable suite any more" >&2
-  exit 1
-fi
-
 # The mirror that the system's own sources name.
 mirror=$(sed -n 's/^URIs: *\([^ ]*\).*/\1/p' /etc/apt/sources.list.d/*.sources 2>/dev/null |
   grep '/debian/*$' | head -n1)
@@ -88,4 +83,4 @@ printf '#!/bin/sh\nexec java -cp "%s/usr/share/java/*" picard.cmdline.PicardComm
 chmod +x "$folder"/bin/*
 # The file that says that all is there comes last.
 mv "$work/VERSIONS" "$folder/VERSIONS"
-[ -z "$(missing)" ] || { echo "Debian's unstable suite has no $(missing) any more" >&2; exit 1; }
+[ -z "$(missing)" ] || { echo "Debian's unstable suite has no $(missing) or later" >&2; exit 1; }

@@ -25,6 +25,11 @@ declare -A packages=(
   [signal]="seqloom-signal seqloom-calling seqloom-columns seqloom-native"
 )
 
+# Records compared with each referee: lines of program, version and number (testkit/src/referees.rs).
+compared=$(mktemp)
+trap 'rm -f "$compared"' EXIT
+export SEQLOOM_COMPARED=$compared
+
 run_tests() { "$cargo" test --profile checked "$@" --nocapture; }
 # Words, each after an option (`-p A -p B`) or with something at its end (`a:: b::`).
 each() { local option=$1 it; shift; for it in "$@"; do printf '%s %s ' "$option" "$it"; done; }
@@ -63,6 +68,8 @@ for name in "${wanted[@]}"; do
 done
 for name in "${wanted[@]}"; do
   started=$SECONDS
+  : > "$compared"
   part "$name"
+  tests/compared.sh "$compared"
   echo "== test-slow, part $name: passed in $(((SECONDS - started) / 60)) minutes"
 done

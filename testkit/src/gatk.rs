@@ -21,6 +21,7 @@ const OPENED: [&str; 4] = ["java.nio", "java.lang", "java.util", "java.lang.invo
 #[derive(Debug, Clone)]
 pub struct Gatk {
     jars: PathBuf,
+    version: &'static str,
 }
 
 impl Gatk {
@@ -33,13 +34,20 @@ impl Gatk {
         let jars = set.unwrap_or(root);
         let has_java = || Command::new("java").arg("--version").output().is_ok();
         let jar = |version: &&str| jars.join(format!("gatk-{version}.jar")).exists();
-        if VERSIONS.iter().any(jar) && has_java() {
-            return Some(Self { jars });
+        let installed = VERSIONS.into_iter().find(jar).filter(|_| has_java());
+        if let Some(version) = installed {
+            return Some(Self { jars, version });
         }
         if slow_tests() {
             skip("GATK or java is not installed (tests/install-jars.sh gatk)");
         }
         None
+    }
+
+    /// Name and version: `GATK 4.7.0.0`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        format!("GATK {}", self.version)
     }
 
     /// Runs a tool to its end.

@@ -8,14 +8,19 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use crate::skip::skip;
+use crate::skip::{append_line, skip};
 
 /// Environment variable: folder of the current releases. Else they are in
 /// `$XDG_CACHE_HOME/seqloom-referees`, or in `~/.cache/seqloom-referees`.
 pub(crate) const REFEREES: &str = "SEQLOOM_REFEREES";
 
+/// Environment variable: file that collects how many records were compared with which program, a
+/// line of program, version and number for each comparison. `tests/slow.sh` adds them up.
+const COMPARED: &str = "SEQLOOM_COMPARED";
+
 /// Versions of a program that tests compare with: the current one first, then that of Debian's
-/// stable suite.
+/// stable suite. Debian's unstable suite moves on: where it has a later release than the one named
+/// here, that is the current one. The other is that version and none else.
 pub type Versions = [&'static str; 2];
 
 /// samtools.
@@ -109,13 +114,47 @@ fn known(name: &str) -> Vec<Found> {
     }
 }
 
+/// Whether a program of the version that is there serves a test that wants this one: it is that
+/// version, or this one is the current one and it is a later one.
+fn serves(name: &str, there: &str, wanted: &str) -> bool {
+    let numbers = |version: &str| -> Option<Vec<u32>> {
+        version.split('.').map(|number| number.parse().ok()).collect()
+    };
+    let is_current = match name {
+        "picard" => wanted == PICARD[0],
+        "bwa-mem2" => wanted == BWA_MEM2,
+        _ => NATIVE.iter().any(|(it, versions)| *it == name && versions[0] == wanted),
+    };
+    let later = || numbers(there).zip(numbers(wanted)).is_some_and(|(a, b)| a > b);
+    there == wanted || is_current && later()
+}
+
+/// Of these programs the one of this version, else a later one where [`serves`] says so.
+fn serving<'a>(found: &'a [Found], name: &str, version: &str) -> Option<&'a Found> {
+    let exact = found.iter().find(|it| it.version == version);
+    exact.or_else(|| found.iter().find(|it| serves(name, &it.version, version)))
+}
+
 /// Where a program of this version is; `None` after saying that the test is skipped.
 pub fn find(name: &str, version: &str) -> Option<PathBuf> {
-    let found = known(name).into_iter().find(|it| it.version == version);
+    let found = serving(&known(name), name, version).cloned();
     if found.is_none() {
         skip(&format!("{name} {version} is not installed (tests/install-needs.sh)"));
     }
     found.map(|it| it.path)
+}
+
+/// Notes that so many records were compared with those of a referee (program and version), where
+/// that is collected.
+pub fn compared(referee: &str, records: usize) {
+    append_line(COMPARED, &format!("{referee} {records}"));
+}
+
+/// Name and version of a program that was found here; `samtools 1.24`.
+pub fn name_of(program: &Path) -> String {
+    let name = program.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    let found = known(&name).into_iter().find(|it| it.path == program);
+    found.map_or_else(|| name.to_string(), |it| format!("{name} {}", it.version))
 }
 
 /// Where a program is, for tests that use it as a tool: of those named in this file the current
@@ -125,7 +164,7 @@ pub fn path_of(name: &str) -> PathBuf {
         return name.into();
     };
     let found = known(name);
-    let of = |version: &&str| found.iter().find(|it| it.version == **version);
+    let of = |version: &&str| serving(&found, name, version);
     versions.iter().find_map(of).map_or_else(|| name.into(), |it| it.path.clone())
 }
 
@@ -134,31 +173,41 @@ pub fn path_of(name: &str) -> PathBuf {
 pub struct Picard {
     /// For java's `-cp`.
     class_path: String,
+    version: String,
 }
 
 impl Picard {
     /// Picard of this version; `None` after saying that the test is skipped.
     pub fn find(version: &str) -> Option<Self> {
-        let class_path = Self::class_path(version).filter(|_| has_java());
-        if class_path.is_none() {
+        let found = Self::installed(version).filter(|_| has_java());
+        if found.is_none() {
             let needs = "tests/install-needs.sh";
             skip(&format!("java or Picard {version} is not installed ({needs})"));
         }
-        class_path.map(|class_path| Self { class_path })
+        found
     }
 
     /// The jar of the system's Picard is called by its version; the current one has its jars in a
     /// folder, and a wildcard of java's for all of them.
-    fn class_path(version: &str) -> Option<String> {
+    fn installed(version: &str) -> Option<Self> {
         let jar = PathBuf::from(format!("/usr/share/java/picard-{version}.jar"));
         if jar.exists() {
-            return Some(jar.display().to_string());
+            return Some(Self {
+                class_path: jar.display().to_string(),
+                version: version.to_owned(),
+            });
         }
         let folder = folder()?;
         let versions = fs::read_to_string(folder.join("VERSIONS")).ok()?;
+        let there = upstream(&versions, "picard").filter(|it| serves("picard", it, version))?;
         let jars = folder.join("root/usr/share/java");
-        let is_there = upstream(&versions, "picard").as_deref() == Some(version) && jars.exists();
-        is_there.then(|| jars.join("*").display().to_string())
+        let class_path = jars.join("*").display().to_string();
+        jars.exists().then_some(Self { class_path, version: there })
+    }
+
+    /// Name and version: `Picard 3.5.0`.
+    pub fn name(&self) -> String {
+        format!("Picard {}", self.version)
     }
 
     /// java with its options and this Picard's classes, to be followed by a class or a file.
@@ -220,13 +269,32 @@ mod tests {
     }
 
     #[test]
-    fn programs_are_found_by_version_where_both_are_installed() {
-        for (name, versions) in NATIVE {
-            for version in versions {
-                let found = known(name).into_iter().find(|it| it.version == version);
-                let Some(found) = found else { continue };
-                // bwa-mem2 apart, what is in the folder says the version of its package.
-                assert_eq!(version_said(&found.path, name).as_deref(), Some(version), "{name}");
+    fn a_later_release_serves_as_the_current_one_and_as_no_other() {
+        let t = |name, there, wanted, expected| {
+            assert_eq!(serves(name, there, wanted), expected, "{name} {there} for {wanted}");
+        };
+        t("samtools", "1.24", SAMTOOLS[0], true);
+        t("samtools", "1.24.1", SAMTOOLS[0], true);
+        t("samtools", "1.100", SAMTOOLS[0], true);
+        t("samtools", "1.3", SAMTOOLS[0], false);
+        t("samtools", "1.24", SAMTOOLS[1], false);
+        t("samtools", "1.24rc", SAMTOOLS[0], false);
+        t("picard", "3.10.0", PICARD[0], true);
+        t("picard", "3.5.0", PICARD[1], false);
+        t("bwa-mem2", "2.4", BWA_MEM2, true);
+        t("nothing", "2", "1", false);
+        let found = ["1.25", "1.24"].map(|it| Found { path: it.into(), version: it.to_owned() });
+        assert_eq!(serving(&found, "samtools", "1.24").unwrap().version, "1.24");
+        assert_eq!(serving(&found[..1], "samtools", "1.24").unwrap().version, "1.25");
+        assert_eq!(serving(&found, "samtools", "1.16.1"), None);
+    }
+
+    #[test]
+    fn programs_say_the_version_by_which_they_are_found() {
+        for (name, _) in NATIVE {
+            for found in known(name) {
+                let said = version_said(&found.path, name);
+                assert_eq!(said.as_deref(), Some(&*found.version), "{}", found.path.display());
             }
         }
     }

@@ -54,6 +54,8 @@ pub(crate) fn against(
     let (x, y) = (open_text(ours).unwrap(), open_text(&theirs).unwrap());
     let result = compare(x, y, &compared(bwa)).unwrap();
     assert!(result.primary.compared > 0);
+    let records = result.primary.compared + result.other.compared;
+    referees::compared(&referees::name_of(bwa.get_program().as_ref()), records as usize);
     result
 }
 

@@ -1,7 +1,7 @@
 //! What the tests of `seqloom prep` share: the command, referees, and records to compare.
 
 use crate::common::{QUIETLY, Run, has, names_in, run, run_for, seqloom, words};
-use seqloom_testkit::referees::{PICARD, Picard};
+use seqloom_testkit::referees::{self, PICARD, Picard};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -42,11 +42,27 @@ pub(crate) fn with_sorted_tags(line: &str) -> String {
     columns.join("\t")
 }
 
-/// Requires two files to hold the same records one after the other, tags being sets.
+/// Requires two files to hold the same records one after the other, tags being sets; how many.
 #[track_caller]
-pub(crate) fn assert_same_records(ours: &Path, theirs: &Path, what: &str) {
-    let sets = |path| lines(path).iter().map(|line| with_sorted_tags(line)).collect();
-    assert_same_lines(sets(ours), sets(theirs), what);
+pub(crate) fn assert_same_records(ours: &Path, theirs: &Path, what: &str) -> usize {
+    let sets =
+        |path| -> Vec<String> { lines(path).iter().map(|it| with_sorted_tags(it)).collect() };
+    let ours = sets(ours);
+    let records = ours.len();
+    assert_same_lines(ours, sets(theirs), what);
+    records
+}
+
+/// Notes records that were compared with the current samtools.
+pub(crate) fn compared_with_samtools(records: usize) {
+    referees::compared(&referees::name_of(&referees::path_of("samtools")), records);
+}
+
+/// Notes records that were compared with the current Picard.
+pub(crate) fn compared_with_picard(records: usize) {
+    if let Some(picard) = Picard::find(PICARD[0]) {
+        referees::compared(&picard.name(), records);
+    }
 }
 
 /// Requires two streams of lines to be equal; says how many are not, and shows the first.

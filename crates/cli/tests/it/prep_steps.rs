@@ -4,8 +4,8 @@
 use crate::common::{SOON, folder, has, run, run_for, words};
 use crate::data::{align_small, small};
 use crate::prep::{
-    assert_same_lines, assert_same_records, hard, has_referees, header, lines, picard_all, prep,
-    prep_into, with_sorted_tags, write_both,
+    assert_same_lines, assert_same_records, compared_with_picard, compared_with_samtools, hard,
+    has_referees, header, lines, picard_all, prep, prep_into, with_sorted_tags, write_both,
 };
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,7 @@ fn equals_samtools(here: &Path, input: &Path, ours: &str, theirs: &str) {
     let (a, b) = (here.join("ours.bam"), here.join("theirs.bam"));
     prep_into(&a, &[input], ours);
     run(words(&format!("samtools {theirs} -o")).arg(&b).arg(input)).ok();
-    assert_same_records(&a, &b, ours);
+    compared_with_samtools(assert_same_records(&a, &b, ours));
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn changes_are_those_of_samtools() {
     let (ours, theirs) = (here.path().join("ours.bam"), here.path().join("theirs.bam"));
     prep_into(&ours, &[&data.grouped], "--fix-mates");
     run(words("samtools fixmate --no-PG -m").arg(&data.grouped).arg(&theirs)).ok();
-    assert_same_records(&ours, &theirs, "fixmate");
+    compared_with_samtools(assert_same_records(&ours, &theirs, "fixmate"));
     let group = r"@RG\tID:new\tSM:s\tLB:l\tPL:ILLUMINA";
     for (mode, theirs) in [("replace", "overwrite_all -w"), ("orphan", "orphan_only")] {
         let ours = format!("--read-group {group} --read-group-mode {mode}");
@@ -95,10 +95,11 @@ fn changes_are_those_of_picard() {
     ]);
     let ours = path("ours.bam");
     prep_into(&ours, &[&data.grouped], "--clean-sam");
-    assert_same_records(&ours, &path("clean.bam"), "CleanSam");
+    compared_with_picard(assert_same_records(&ours, &path("clean.bam"), "CleanSam"));
     let group = r"--read-group @RG\tID:new\tLB:l\tPL:ILLUMINA\tSM:s\tPU:u";
     prep_into(&ours, &[&data.grouped], group);
-    assert_same_records(&ours, &path("groups.bam"), "AddOrReplaceReadGroups");
+    let replaced = assert_same_records(&ours, &path("groups.bam"), "AddOrReplaceReadGroups");
+    compared_with_picard(replaced);
     let groups: Vec<String> =
         header(&ours).lines().filter(|l| l.starts_with("@RG")).map(str::to_owned).collect();
     assert_eq!(groups, ["@RG\tID:new\tLB:l\tPL:ILLUMINA\tSM:s\tPU:u"]);
@@ -144,7 +145,8 @@ fn mismatch_tags_are_those_of_samtools_and_picard() {
     prep_into(&path("ours.bam"), &[&bare], &format!("--set-tags NM,MD --reference {reference}"));
     let mut calmd = words("samtools calmd --no-PG -b");
     crate::common::run_into(calmd.arg(&bare).arg(&fasta), &path("theirs.bam")).ok();
-    assert_same_records(&path("ours.bam"), &path("theirs.bam"), "calmd");
+    let records = assert_same_records(&path("ours.bam"), &path("theirs.bam"), "calmd");
+    compared_with_samtools(records);
     run(words("samtools dict -o").arg(path("ref.dict")).arg(&fasta)).ok();
     picard_all(&[format!(
         "SetNmMdAndUqTags I={} O={} R={reference} VALIDATION_STRINGENCY=SILENT",
@@ -153,7 +155,8 @@ fn mismatch_tags_are_those_of_samtools_and_picard() {
     )]);
     let options = format!("--set-tags NM,MD,UQ --reference {reference}");
     prep_into(&path("ours.bam"), &[&bare], &options);
-    assert_same_records(&path("ours.bam"), &path("picard.bam"), "SetNmMdAndUqTags");
+    let records = assert_same_records(&path("ours.bam"), &path("picard.bam"), "SetNmMdAndUqTags");
+    compared_with_picard(records);
 }
 
 /// elPrep's pipeline: leave unmapped reads out, sort, mark duplicates, one read group. By samtools

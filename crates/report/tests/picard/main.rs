@@ -215,6 +215,7 @@ fn compare(picard: &Picard, data: &HardData, settings: &Settings) -> usize {
     }
     assert!(theirs.is_empty());
     assert!(differences.is_empty(), "{} flags differ: {differences:?}", differences.len());
+    referees::compared(&picard.name(), data.records());
     assert_eq!(body_of(&ours.metrics), body_of(&metrics));
 
     let output = output.to_str().unwrap();

@@ -43,35 +43,32 @@ fn samtools(release: usize) -> Option<PathBuf> {
     referees::find("samtools", SAMTOOLS[release])
 }
 
-/// Sorts `input` as the referee of `order` does; false where that is not installed.
-fn referee(order: SortOrder, release: usize, input: &Path, output: &Path) -> bool {
+/// Sorts `input` as the referee of `order` does; its name, or `None` where it is not installed.
+fn referee(order: SortOrder, release: usize, input: &Path, output: &Path) -> Option<String> {
     let (from, to) = (input.to_str().unwrap(), output.to_str().unwrap());
     let by_samtools = |options: &[&str]| {
-        let Some(program) = samtools(release) else { return false };
-        finish(
-            Command::new(program)
-                .args(["sort", "--no-PG", "-l1"])
-                .args(options)
-                .args(["-o", to, from]),
-        );
-        true
+        let program = samtools(release)?;
+        let mut command = Command::new(&program);
+        command.args(["sort", "--no-PG", "-l1"]).args(options);
+        finish(command.args(["-o", to, from]));
+        Some(referees::name_of(&program))
     };
     let by_picard = |sort_order: &str| {
-        let Some(picard) = Picard::find(PICARD[release]) else { return false };
+        let picard = Picard::find(PICARD[release])?;
         let mut command = picard.command();
         command.arg("SortSam").arg(format!("INPUT={from}")).arg(format!("OUTPUT={to}"));
         command.arg(format!("SORT_ORDER={sort_order}"));
         command.arg(format!("TMP_DIR={}", output.parent().unwrap().display()));
         command.args(["COMPRESSION_LEVEL=1", "VALIDATION_STRINGENCY=SILENT"]);
         finish(command.args(QUIETLY.split_whitespace()));
-        true
+        Some(picard.name())
     };
     match order {
         SortOrder::Coordinate => by_samtools(&[]),
         SortOrder::QueryName => by_samtools(&["-n"]),
         SortOrder::CoordinatePicard => by_picard("coordinate"),
         SortOrder::QueryNamePicard => by_picard("queryname"),
-        SortOrder::Keep => std::fs::copy(input, output).is_ok(),
+        SortOrder::Keep => std::fs::copy(input, output).ok().map(|_| "the input".to_owned()),
     }
 }
 
@@ -79,9 +76,7 @@ fn referee(order: SortOrder, release: usize, input: &Path, output: &Path) -> boo
 fn compare(order: SortOrder, release: usize, path: &Path, setups: &[Setup]) {
     let folder = tempfile::tempdir().unwrap();
     let theirs = folder.path().join("theirs.bam");
-    if !referee(order, release, path, &theirs) {
-        return;
-    }
+    let Some(referee) = referee(order, release, path, &theirs) else { return };
     let input = Input::read(path);
     let mut first: Option<Vec<u8>> = None;
     for setup in setups {
@@ -103,6 +98,7 @@ fn compare(order: SortOrder, release: usize, path: &Path, setups: &[Setup]) {
             let (ours, theirs) = (show(&ours[at]), show(&theirs[at]));
             panic!("{order:?} {} record {at}:\n{ours:?}\n{theirs:?}", path.display());
         }
+        referees::compared(&referee, ours.len());
         first = Some(bytes);
     }
 }

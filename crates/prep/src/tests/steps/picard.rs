@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use seqloom_testkit::referees::{PICARD, Picard};
+use seqloom_testkit::referees::{PICARD, Picard, compared};
 use seqloom_testkit::skip;
 
 use super::hard_data::{HardData, Kind, REFERENCES};
@@ -59,7 +59,8 @@ fn clean_sam_on_its_own_test_data() {
         let (header, records) = read(&input);
         let options = StepOptions { clean_sam: true, ..StepOptions::default() };
         let (ours, _) = our_lines(&options.build(&header).unwrap(), &header, &records);
-        assert_equal_lines(name, &sorted_tags(ours), &sorted_tags(theirs));
+        let records = assert_equal_lines(name, &sorted_tags(ours), &sorted_tags(theirs));
+        compared(&jar.name(), records);
     }
 }
 
@@ -101,6 +102,7 @@ fn clean_sam_on_hard_data() {
         clipped += usize::from(overhang(input) > 0);
     }
     assert_eq!(ours.len(), theirs.len());
+    compared(&jar.name(), same);
     assert!(same > 9_000 && clipped > 200 && left_over < 400, "{same} {clipped} {left_over}");
 }
 
@@ -183,7 +185,9 @@ fn add_or_replace_read_groups() {
     let options = StepOptions { read_group, ..StepOptions::default() };
     let steps = options.build(&header).unwrap();
     let (ours, _) = our_lines(&steps, &header, &records);
-    assert_equal_lines("records", &sorted_tags(ours), &sorted_tags(their_lines(&output)));
+    let theirs = their_lines(&output);
+    let records = assert_equal_lines("records", &sorted_tags(ours), &sorted_tags(theirs));
+    compared(&jar.name(), records);
     let mut changed = header.clone();
     steps.prepare_header(&mut changed).unwrap();
     let (theirs, _) = read(&output);
@@ -225,7 +229,7 @@ fn set_nm_md_and_uq_tags() {
             whole += 1;
         }
     }
-    assert_equal_lines("SetNmMdAndUqTags", &ours, &theirs);
+    compared(&jar.name(), assert_equal_lines("SetNmMdAndUqTags", &ours, &theirs));
     assert!(whole > 7_000, "{whole}");
 }
 
@@ -248,7 +252,7 @@ fn fix_mate_information() {
     let (ours, _) = our_lines(&options.build(&header).unwrap(), &header, &records);
     let [ours, theirs] = [ours, their_lines(&output)].map(|it| mates(&it));
     assert!(ours.len() > 6_000, "{}", ours.len());
-    super::assert_same_lines("FixMateInformation", ours, theirs);
+    compared(&jar.name(), super::assert_same_lines("FixMateInformation", ours, theirs));
 }
 
 /// What samtools and Picard agree on of the primary records of each pair: places, flags but that
@@ -314,7 +318,8 @@ fn reorder_sam() {
     let theirs: Vec<String> =
         theirs.iter().filter(|it| kept.contains(&identity(it))).map(as_ours).collect();
     assert!(ours.len() > 4_000, "{}", ours.len());
-    super::assert_same_lines("ReorderSam", sorted_tags(ours), sorted_tags(theirs));
+    let (ours, theirs) = (sorted_tags(ours), sorted_tags(theirs));
+    compared(&jar.name(), super::assert_same_lines("ReorderSam", ours, theirs));
 }
 
 /// A record whose mate is gone, as ours has it: Picard leaves the proper-pair flag, TLEN and MQ.

@@ -5,17 +5,22 @@ use std::path::PathBuf;
 
 use seqloom_format::bam::{Header, cigar};
 use seqloom_format::bed::BedIntervals;
+use seqloom_testkit::referees;
 use seqloom_testkit::skip;
 use tempfile::TempDir;
 
 use super::hard_data::{HardData, Kind};
-use super::{
-    assert_equal_lines, has_samtools, lines_of, our_lines, read, reference, run, text, their_lines,
-};
+use super::{has_samtools, lines_of, our_lines, read, reference, run, text, their_lines};
 use crate::steps::{
     FixMatesOptions, MismatchTags, ReadGroupMode, ReadGroupOptions, SetMismatchTags, StepOptions,
     Steps,
 };
+
+/// Fails unless the lines are samtools', in order; gives their number.
+fn assert_equal_lines(what: &str, ours: &[String], theirs: &[String]) -> usize {
+    referees::compared(&referees::name_of(&referees::path_of("samtools")), ours.len());
+    super::assert_equal_lines(what, ours, theirs)
+}
 
 /// Random data in a folder: reference and SAM.
 struct Files {
