@@ -5,6 +5,7 @@
 #   tests/install-referees.sh [FOLDER]     FOLDER: what SEQLOOM_REFEREES says, or seqloom-referees in the user's cache
 #     FOLDER/bin       samtools, bwa, bwa-mem2, bowtie2, bowtie2-build-s, picard
 #     FOLDER/root      what Debian's packages hold
+#     FOLDER/jars      the class path of Picard
 #     FOLDER/VERSIONS  lines of package and version
 set -euo pipefail
 folder=${1:-${SEQLOOM_REFEREES:-${XDG_CACHE_HOME:-${HOME:?}/.cache}/seqloom-referees}}
@@ -20,11 +21,54 @@ missing() {
   done
 }
 
+# Picard's class path: what its jar needs and that needs in turn, each jar behind those that its manifest names, as it
+# names them where the system has its own, older ones. What the installed Java is too old for (Barclay, which parses arguments) is left to the system.
+class_path() {
+  local java
+  java=$(java -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p')
+  cd "$folder/root/usr/share/java"
+  python3 - "${java:-999}" <<'PYTHON' | tsort | sed "s|^|$PWD/|" | paste -sd:
+import pathlib, sys, zipfile
+
+def wants(files):
+    """The Java that a jar wants, by a class's version."""
+    it = next((it for it in files.namelist() if it.endswith(".class") and not it.startswith("META-INF")), None)
+    return int.from_bytes(files.read(it)[6:8], "big") - 44 if it else 0
+
+needed_by = {}
+for jar in pathlib.Path().glob("*.jar"):
+    with zipfile.ZipFile(jar) as files:
+        if jar.is_symlink() or wants(files) > int(sys.argv[1]):
+            continue
+        manifest = files.read("META-INF/MANIFEST.MF").decode().replace("\r", "").replace("\n ", "")
+    lines = (line.split()[1:] for line in manifest.splitlines() if line.startswith("Class-Path:"))
+    needed_by[jar.name] = {pathlib.Path(pathlib.Path(it).name).resolve().name for line in lines for it in line}
+jars, todo = set(), {pathlib.Path("picard.jar").resolve().name}
+while todo:
+    jars |= todo
+    todo = {it for jar in todo for it in needed_by[jar]} & needed_by.keys() - jars
+for jar in jars:
+    print(*(f"{it} {jar}" for it in {jar, *needed_by[jar]} & jars), sep="\n")
+PYTHON
+}
+
+picard() {
+  # shellcheck disable=SC2016 # the script's own
+  printf '#!/bin/sh\nexec java -cp "$(cat %s)" picard.cmdline.PicardCommandLine "$@"\n' "$folder/jars" \
+    > "$folder/bin/picard"
+  chmod +x "$folder/bin/picard"
+  class_path > "$folder/.jars"
+  mv "$folder/.jars" "$folder/jars"
+}
+
 mkdir -p "$folder"
 folder=$(cd "$folder" && pwd)
 exec 9> "$folder/.lock"
 flock 9
-[ -n "$(missing)" ] || exit 0
+if [ -z "$(missing)" ]; then
+  [ -e "$folder/jars" ] || picard
+  exit 0
+fi
 # The mirror that the system's own sources name.
 mirror=$(sed -n 's/^URIs: *\([^ ]*\).*/\1/p' /etc/apt/sources.list.d/*.sources 2>/dev/null |
   grep '/debian/*$' | head -n1)
@@ -57,7 +101,7 @@ for package in libpicard-java samtools bwa bwa-mem2 bowtie2; do
 done > "$work/VERSIONS"
 
 root=$folder/root
-rm -rf "$root" "$folder/bin" "$folder/VERSIONS"
+rm -rf "$root" "$folder"/{bin,jars,VERSIONS}
 mv "$work/root" "$root"
 mkdir "$folder/bin"
 loader=$(find "$root" -name ld-linux-x86-64.so.2 | head -n1)
@@ -78,8 +122,7 @@ bwa-mem2 bwa-mem2
 bowtie2 bowtie2-align-s --wrapper basic-0
 bowtie2-build-s bowtie2-build-s
 PROGRAMS
-printf '#!/bin/sh\nexec java -cp "%s/usr/share/java/*" picard.cmdline.PicardCommandLine "$@"\n' "$root" \
-  > "$folder/bin/picard"
+picard
 chmod +x "$folder"/bin/*
 # The file that says that all is there comes last.
 mv "$work/VERSIONS" "$folder/VERSIONS"

@@ -188,7 +188,8 @@ impl Picard {
     }
 
     /// The jar of the system's Picard is called by its version; the current one has its jars in a
-    /// folder, and a wildcard of java's for all of them.
+    /// folder, and their order in a file: a jar names the system's copies of those that it needs,
+    /// which must come after ours.
     fn installed(version: &str) -> Option<Self> {
         let jar = PathBuf::from(format!("/usr/share/java/picard-{version}.jar"));
         if jar.exists() {
@@ -200,9 +201,8 @@ impl Picard {
         let folder = folder()?;
         let versions = fs::read_to_string(folder.join("VERSIONS")).ok()?;
         let there = upstream(&versions, "picard").filter(|it| serves("picard", it, version))?;
-        let jars = folder.join("root/usr/share/java");
-        let class_path = jars.join("*").display().to_string();
-        jars.exists().then_some(Self { class_path, version: there })
+        let class_path = fs::read_to_string(folder.join("jars")).ok()?.trim().to_owned();
+        Some(Self { class_path, version: there })
     }
 
     /// Name and version: `Picard 3.5.0`.
@@ -287,6 +287,22 @@ mod tests {
         assert_eq!(serving(&found, "samtools", "1.24").unwrap().version, "1.24");
         assert_eq!(serving(&found[..1], "samtools", "1.24").unwrap().version, "1.25");
         assert_eq!(serving(&found, "samtools", "1.16.1"), None);
+    }
+
+    #[test]
+    fn no_picard_reads_records_with_the_library_of_another() {
+        for version in PICARD {
+            let Some(picard) = Picard::find(version) else { continue };
+            let mut java = picard.java(&["-Xlog:class+load"]);
+            java.args(["picard.cmdline.PicardCommandLine", "MarkDuplicates", "--help"]);
+            let said = String::from_utf8(java.output().unwrap().stdout).unwrap();
+            let source = |class: &str| {
+                let line = said.lines().find(|line| line.contains(class)).expect(class);
+                Path::new(line.rsplit_once("source: file:").expect(line).1).parent().unwrap()
+            };
+            let (own, library) = (source(" picard.cmdline."), source(" htsjdk.samtools."));
+            assert_eq!(own, library, "Picard {version}");
+        }
     }
 
     #[test]

@@ -35,6 +35,7 @@ mod memory;
 mod metrics;
 mod numa;
 mod packaging;
+mod prep_catalogue;
 mod prep_determinism;
 mod prep_duplicates;
 mod prep_faults;
