@@ -277,9 +277,9 @@ mod tests {
         let mut groups = four.map(|(group, record)| of(group, record));
         assert_eq!(pairs(&mut groups), Ok(vec![(2, 0), (3, 1)]));
         assert_eq!(pairs(&mut [of(Some(1), 0), of(Some(2), 1)]), Ok(vec![]));
-        // By name alone: each takes the next one.
+        // By name alone they are four reads of one name.
         let mut names = four.map(|(_, record)| of(None, record));
-        assert_eq!(pairs(&mut names), Ok(vec![(1, 0), (3, 2)]));
+        assert_eq!(pairs(&mut names), Err(NameUsedTwice { first: 0, second: 2 }));
     }
 
     #[test]
