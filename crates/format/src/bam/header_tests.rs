@@ -99,6 +99,10 @@ fn sort_order_is_set() {
     assert_eq!(lines(&header)[0], "@HD\tVN:1.5\tSO:coordinate\tXX:kept");
     header.set_sort_order("queryname", Some("queryname:natural"));
     assert_eq!(lines(&header)[0], "@HD\tVN:1.5\tSO:queryname\tSS:queryname:natural\tXX:kept");
+    header.set_grouped_by_name();
+    assert_eq!(lines(&header)[0], "@HD\tVN:1.5\tSO:unsorted\tGO:query\tXX:kept");
+    header.set_sort_order("coordinate", None);
+    assert_eq!(lines(&header)[0], "@HD\tVN:1.5\tSO:coordinate\tXX:kept");
     let mut header = Header::parse(b"@CO\tx\n").unwrap();
     header.set_sort_order("queryname", Some("queryname:natural"));
     assert_eq!(lines(&header), ["@HD\tVN:1.6\tSO:queryname\tSS:queryname:natural", "@CO\tx"]);
