@@ -7,8 +7,9 @@ use crate::prep::{
     assert_same_lines, assert_same_records, compared_with_picard, compared_with_samtools, hard,
     has_referees, header, lines, picard_all, prep, prep_into, with_sorted_tags, write_both,
 };
+use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Ours on `input` is what samtools with `theirs` makes of it, tags being sets.
 #[track_caller]
@@ -49,6 +50,34 @@ fn filters_are_those_of_samtools_view() {
     }
 }
 
+/// Positions of the reference that a CIGAR covers.
+fn span(cigar: &str) -> usize {
+    let ops = cigar.split_inclusive(|letter: char| !letter.is_ascii_digit());
+    let covers = |op: &&str| op.ends_with(['M', 'D', 'N', '=', 'X']);
+    ops.filter(covers).map(|op| op[..op.len() - 1].parse::<usize>().unwrap()).sum()
+}
+
+/// The file without templates of which a record ends past its sequence: of some of these samtools
+/// 1.24 writes a CIGAR that it refuses to read (see ERRATA, and `crates/prep/src/tests/steps`).
+fn within_sequences(bam: &Path) -> PathBuf {
+    let (head, records) = (header(bam), lines(bam));
+    let sequences =
+        head.lines().filter_map(|line| line.strip_prefix("@SQ\tSN:")?.split_once("\tLN:"));
+    let lengths: HashMap<&str, usize> =
+        sequences.map(|(name, length)| (name, length.parse().unwrap())).collect();
+    let is_past = |line: &&String| {
+        let columns: Vec<&str> = line.split('\t').collect();
+        let end = columns[3].parse::<usize>().unwrap() + span(columns[5]);
+        lengths.get(columns[2]).is_some_and(|&length| end > length + 1)
+    };
+    let name = |line: &String| line.split('\t').next().unwrap().to_owned();
+    let past: HashSet<String> = records.iter().filter(is_past).map(name).collect();
+    let kept: Vec<String> = records.into_iter().filter(|it| !past.contains(&name(it))).collect();
+    assert!(kept.len() > 5000 && !past.is_empty(), "{} {}", kept.len(), past.len());
+    let sam = head + &kept.join("\n") + "\n";
+    write_both(bam.parent().unwrap(), "within", &sam).1
+}
+
 #[test]
 fn changes_are_those_of_samtools() {
     if !has("samtools") {
@@ -57,8 +86,9 @@ fn changes_are_those_of_samtools() {
     let here = folder();
     let data = hard(here.path(), 302, 4000, 4);
     let (ours, theirs) = (here.path().join("ours.bam"), here.path().join("theirs.bam"));
-    prep_into(&ours, &[&data.grouped], "--fix-mates");
-    run(words("samtools fixmate --no-PG -m").arg(&data.grouped).arg(&theirs)).ok();
+    let within = within_sequences(&data.grouped);
+    prep_into(&ours, &[&within], "--fix-mates");
+    run(words("samtools fixmate --no-PG -m").arg(&within).arg(&theirs)).ok();
     compared_with_samtools(assert_same_records(&ours, &theirs, "fixmate"));
     let group = r"@RG\tID:new\tSM:s\tLB:l\tPL:ILLUMINA";
     for (mode, theirs) in [("replace", "overwrite_all -w"), ("orphan", "orphan_only")] {
