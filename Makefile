@@ -57,10 +57,12 @@ TESTS = RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$(($$(nproc) + 1))} \
 test: needs loom ## all tests but the long ones
 	$(TESTS)
 
-test-slow: needs fuzz fuzz-signal miri tsan ## the long tests too (runs of 1 M reads and more)
+# Parts are in tests/slow.sh; `make test-slow PART=identity` runs one.
+PART ?=
+
+test-slow: needs ## the long tests too (runs of 1 M reads and more), or PART="identity modes" of them
 	tests/install-needs.sh rust
-	SEQLOOM_SLOW=1 tests/avx512.sh
-	SEQLOOM_SLOW=1 $(TESTS) -- --nocapture
+	CARGO="$(CARGO)" tests/slow.sh $(PART)
 
 fuzz: ## every parser of foreign bytes under a fuzzer, 20 s each; skipped where that is missing
 	fuzz/run.sh 20

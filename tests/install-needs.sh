@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Installs the programs that the tests compare with: Debian packages where this runs as root on a
-# Debian, and those written in Python in a virtual environment of its own (.venv). What cannot be
-# installed is named; the tests that want it then say that they are skipped.
+# Debian, current releases of some in a folder of their own (tests/install-referees.sh), and those
+# written in Python in a virtual environment of its own (.venv). What cannot be installed is named;
+# the tests that want it then say that they are skipped.
 #
-#   tests/install-needs.sh [debian|python|rust]    the first two without an argument; the last takes
-#                                                 minutes
+#   tests/install-needs.sh [debian|referees|python|rust]    all but the last without an argument;
+#                                                           that takes minutes
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,6 +13,7 @@ debian() {
   local -A package_of=(
     [bwa]=bwa [samtools]=samtools [sambamba]=sambamba [samblaster]=samblaster [dwgsim]=dwgsim
     [bgzip]=tabix [zstd]=zstd [java]=default-jre-headless [g++]=g++ [cmake]=cmake [gzip]=gzip
+    [gpgv]=gpgv
     [qemu-system-x86_64]=qemu-system-x86 [qemu-x86_64]=qemu-user [busybox]=busybox-static [cpio]=cpio
     [minimap2]=minimap2 [bamsormadup]=biobambam2 [nanopolish]=nanopolish [h5dump]=hdf5-tools
     [bowtie-align-s]=bowtie [bowtie2-align-s]=bowtie2 [hisat2-align-s]=hisat2 [chromium]=chromium [man]=man-db [zsh]=zsh [fish]=fish
@@ -93,14 +95,20 @@ python() {
   done
 }
 
+referees() {
+  command -v apt-get >/dev/null || { echo "the current releases are packages of Debian" >&2; return; }
+  tests/install-referees.sh || echo "the current releases of the referees are not all there" >&2
+}
+
 rust() {
   command -v fgumi >/dev/null || cargo install --quiet fgumi --version 0.9.0
 }
 
-case ${1:-both} in
+case ${1:-all} in
   debian) debian ;;
+  referees) referees ;;
   python) python ;;
   rust) rust ;;
-  both) debian; python ;;
-  *) echo "usage: $0 [debian|python|rust]" >&2; exit 2 ;;
+  all) debian; referees; python ;;
+  *) echo "usage: $0 [debian|referees|python|rust]" >&2; exit 2 ;;
 esac

@@ -168,7 +168,6 @@ impl BamRecord {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::process::Command;
 
     const SAM: &str = "@HD\tVN:1.6\n@SQ\tSN:c\tLN:100\n@SQ\tSN:d\tLN:50\n\
         r1\t99\tc\t5\t60\t2S4M1I3M\t=\t9\t8\t*\t*\n\
@@ -178,7 +177,11 @@ mod tests {
     fn bam(folder: &Path) -> Option<std::path::PathBuf> {
         let (sam, bam) = (folder.join("a.sam"), folder.join("a.bam"));
         std::fs::write(&sam, SAM).unwrap();
-        let made = Command::new("samtools").args(["view", "-b", "-o"]).arg(&bam).arg(&sam).status();
+        let made = crate::running::words("samtools")
+            .args(["view", "-b", "-o"])
+            .arg(&bam)
+            .arg(&sam)
+            .status();
         if !made.is_ok_and(|status| status.success()) {
             crate::skip::skip("samtools is not installed");
             return None;

@@ -11,31 +11,43 @@ use crate::skip::{skip, slow_tests};
 /// Environment variable: folder of GATK's jars.
 pub const GATK: &str = "SEQLOOM_GATK";
 
-/// What Java must open to GATK 4.6.2 (its launcher's own list).
+/// Versions that tests compare with, the current one first.
+pub const VERSIONS: [&str; 2] = ["4.7.0.0", "4.6.2.0"];
+
+/// What Java must open to GATK (its launcher's own list).
 const OPENED: [&str; 4] = ["java.nio", "java.lang", "java.util", "java.lang.invoke"];
 
-/// An installed GATK 4.6.2.
+/// An installed GATK.
 #[derive(Debug, Clone)]
 pub struct Gatk {
     jars: PathBuf,
+    version: &'static str,
 }
 
 impl Gatk {
-    /// GATK where it is installed. Where it is not, the long tests say that they are skipped; the
-    /// short run leaves GATK out on purpose, which is no skip.
+    /// GATK where one of [`VERSIONS`] is installed. Where none is, the long tests say that they are
+    /// skipped; the short run leaves GATK out on purpose, which is no skip.
     #[must_use]
     pub fn find() -> Option<Self> {
         let set = std::env::var_os(GATK).filter(|path| !path.is_empty()).map(PathBuf::from);
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.gatk");
         let jars = set.unwrap_or(root);
         let has_java = || Command::new("java").arg("--version").output().is_ok();
-        if jars.join("gatk-4.6.2.0.jar").exists() && has_java() {
-            return Some(Self { jars });
+        let jar = |version: &&str| jars.join(format!("gatk-{version}.jar")).exists();
+        let installed = VERSIONS.into_iter().find(jar).filter(|_| has_java());
+        if let Some(version) = installed {
+            return Some(Self { jars, version });
         }
         if slow_tests() {
             skip("GATK or java is not installed (tests/install-jars.sh gatk)");
         }
         None
+    }
+
+    /// Name and version: `GATK 4.7.0.0`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        format!("GATK {}", self.version)
     }
 
     /// Runs a tool to its end.

@@ -23,6 +23,7 @@ pub mod python;
 pub mod random;
 pub mod reads;
 pub mod recorded;
+pub mod referees;
 pub mod running;
 pub mod sam;
 pub mod skip;

@@ -10,6 +10,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use crate::referees::{self, BOWTIE2, BWA, PICARD, Picard, SAMTOOLS};
+
 /// No run of these tests takes this long unless it hangs; the long tests have more to do.
 pub fn limit() -> Duration {
     let seconds = if std::env::var_os("SEQLOOM_SLOW").is_some() { 3600 } else { 300 };
@@ -67,10 +69,11 @@ impl Run {
     }
 }
 
-/// A line of words as a command; paths must hold no blanks.
+/// A line of words as a command; paths must hold no blanks. The program is one of
+/// [`crate::referees`], or one on the PATH.
 pub fn words(line: &str) -> Command {
     let mut words = line.split_whitespace();
-    let mut command = Command::new(words.next().expect("a program"));
+    let mut command = Command::new(referees::path_of(words.next().expect("a program")));
     command.args(words);
     command
 }
@@ -141,14 +144,15 @@ pub fn signal(child: &Child, name: &str) {
     run(&mut words(&format!("kill -{name} {}", child.id()))).ok();
 }
 
-/// Whether a referee is installed; says so when the test is skipped for want of it.
+/// Whether a referee is installed; says so when the test is skipped for want of it. Of those that
+/// [`crate::referees`] names the current version is wanted.
 pub fn has(program: &str) -> bool {
-    if program == "picard" {
-        let found = Path::new(PICARD).exists() && has("java");
-        if !found {
-            crate::skip::skip("picard is not installed");
-        }
-        return found;
+    match program {
+        "picard" => return Picard::find(PICARD[0]).is_some(),
+        "samtools" => return referees::find(program, SAMTOOLS[0]).is_some(),
+        "bwa" => return referees::find(program, BWA[0]).is_some(),
+        "bowtie2" => return referees::find(program, BOWTIE2[0]).is_some(),
+        _ => {}
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
@@ -158,13 +162,16 @@ pub fn has(program: &str) -> bool {
     found
 }
 
-/// Where Debian puts it.
-pub const PICARD: &str = "/usr/share/java/picard.jar";
+/// What Picard's programs are given beside their own arguments.
+pub const QUIETLY: &str = "USE_JDK_DEFLATER=true USE_JDK_INFLATER=true QUIET=true VERBOSITY=ERROR";
 
-/// A Picard command. Debian's wrapper script splits its arguments again, so the jar is called.
+/// A command of the current Picard, which [`has`] has found. Debian's wrapper script splits its
+/// arguments again, so the class is called.
+#[track_caller]
 pub fn picard(line: &str) -> Command {
-    let common = "USE_JDK_DEFLATER=true USE_JDK_INFLATER=true QUIET=true VERBOSITY=ERROR";
-    words(&format!("java -Xmx2g -jar {PICARD} {line} {common}"))
+    let mut command = Picard::find(PICARD[0]).expect("has(\"picard\") was asked").command();
+    command.args(line.split_whitespace()).args(QUIETLY.split_whitespace());
+    command
 }
 
 /// Where the tests of one binary work, below the folder that cargo gives them.

@@ -4,7 +4,7 @@ use crate::Error;
 use std::io::BufRead;
 use std::ops::Range;
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Stdio};
 
 /// FLAG bits (SAM specification, section 1.4).
 pub mod flag {
@@ -191,7 +191,7 @@ pub fn open_text(path: &Path) -> Result<Box<dyn BufRead>, Error> {
         let file = std::fs::File::open(path).map_err(Error::file(path))?;
         return Ok(Box::new(std::io::BufReader::with_capacity(BUFFER_BYTES, file)));
     }
-    let mut child = Command::new("samtools")
+    let mut child = crate::running::words("samtools")
         .args(["view", "-h"])
         .arg(path)
         .stdout(Stdio::piped())

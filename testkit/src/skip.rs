@@ -18,9 +18,15 @@ pub(crate) const SKIP_LOG: &str = "SEQLOOM_SKIP_LOG";
 pub fn skip(reason: &str) {
     let test = std::thread::current().name().unwrap_or("?").to_owned();
     eprintln!("skipped: {reason}");
-    let Some(log) = std::env::var_os(SKIP_LOG).filter(|path| !path.is_empty()) else { return };
+    append_line(SKIP_LOG, &format!("{test}: {reason}"));
+}
+
+/// Appends a line to the file that an environment variable names, where it is set.
+#[allow(clippy::print_stderr)] // a log that cannot be written must not pass for an empty one
+pub(crate) fn append_line(variable: &str, line: &str) {
+    let Some(log) = std::env::var_os(variable).filter(|path| !path.is_empty()) else { return };
     // One write call of one line in append mode: lines of parallel tests do not mix.
-    let line = format!("{test}: {reason}\n");
+    let line = format!("{line}\n");
     let written = OpenOptions::new()
         .create(true)
         .append(true)

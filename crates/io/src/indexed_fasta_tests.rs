@@ -85,7 +85,12 @@ fn an_index_that_is_merely_old_is_used_and_said_to_be() {
 /// What `samtools faidx` prints for regions, given from 0.
 fn samtools(path: &Path, regions: &[(String, Range<u64>)]) -> Vec<String> {
     let words = regions.iter().map(|(name, it)| format!("{name}:{}-{}", it.start + 1, it.end));
-    let output = Command::new("samtools").arg("faidx").arg(path).args(words).output().unwrap();
+    let output = seqloom_testkit::running::words("samtools")
+        .arg("faidx")
+        .arg(path)
+        .args(words)
+        .output()
+        .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).unwrap();
     text.split('>').skip(1).map(|it| it.lines().skip(1).collect()).collect()

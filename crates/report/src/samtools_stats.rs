@@ -1,4 +1,4 @@
-//! The checksum and the summary numbers of `samtools stats` (as of samtools 1.16.1).
+//! The checksum and the summary numbers of `samtools stats` (as of samtools 1.24).
 
 use std::fmt::{self, Write};
 
@@ -48,7 +48,9 @@ fn write_reads(out: &mut impl Write, counts: &SamtoolsStatsCounts) -> fmt::Resul
     line(out, "raw total sequences", reads, "excluding supplementary and secondary reads")?;
     line(out, "filtered sequences", 0, "")?;
     line(out, "sequences", reads, "")?;
-    line(out, "is sorted", u8::from(counts.is_sorted()), "")?;
+    let is_sorted = counts.is_sorted();
+    let note = if is_sorted { "sorted by coordinate" } else { "not sorted by coordinate" };
+    line(out, "is sorted", u8::from(is_sorted), note)?;
     line(out, "1st fragments", sums.first_fragments, "")?;
     line(out, "last fragments", sums.last_fragments, "")?;
     line(out, "reads mapped", mapped, "")?;
@@ -84,9 +86,8 @@ fn write_bases(out: &mut impl Write, counts: &SamtoolsStatsCounts) -> fmt::Resul
     };
     let note = "mismatches / bases mapped (cigar)";
     line(out, "error rate", scientific(error_rate.into()), note)?;
-    let average = total.checked_div(reads).unwrap_or(0) as f32;
-    line(out, "average length", format_args!("{average:.0}"), "")?;
     let average = |length: u64, reads: u64| quotient(length as f32, reads as f32);
+    line(out, "average length", format_args!("{:.0}", average(total, reads)), "")?;
     let (first, last) = (average(first, sums.first_fragments), average(last, sums.last_fragments));
     line(out, "average first fragment length", format_args!("{first:.0}"), "")?;
     line(out, "average last fragment length", format_args!("{last:.0}"), "")?;

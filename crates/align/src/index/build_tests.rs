@@ -37,7 +37,7 @@ fn gzipped(content: &[u8]) -> Vec<u8> {
 
 /// Runs Debian's `bwa index`; false, after saying so, where it is not installed.
 fn bwa_index(fasta: &Path, prefix: &Path) -> bool {
-    let mut command = Command::new("bwa");
+    let mut command = seqloom_testkit::running::words("bwa");
     command.arg("index").arg("-p").arg(prefix).arg(fasta);
     match command.stdout(Stdio::null()).stderr(Stdio::null()).status() {
         Ok(status) => {

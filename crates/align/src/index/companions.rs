@@ -171,7 +171,6 @@ mod tests {
     use super::*;
     use seqloom_format::fasta::FastaParser;
     use seqloom_testkit::{running, skip};
-    use std::process::Command;
 
     const TEXT: &[u8] = b">a first\nACGTN\nacgtr\nAC\n>HLA-A*01:01 x\nG\n>c\nTTTTTTTT\nA\n";
 
@@ -206,8 +205,11 @@ mod tests {
         let (fasta, fai, dict) = (path("x.fa"), path("x.fa.fai"), path("x.dict"));
         std::fs::write(&fasta, TEXT).unwrap();
         let made = of(TEXT, &fasta, false);
-        running::run(Command::new("samtools").arg("faidx").arg(&fasta)).ok();
-        running::run(Command::new("samtools").arg("dict").arg("-o").args([&dict, &fasta])).ok();
+        running::run(seqloom_testkit::running::words("samtools").arg("faidx").arg(&fasta)).ok();
+        running::run(
+            seqloom_testkit::running::words("samtools").arg("dict").arg("-o").args([&dict, &fasta]),
+        )
+        .ok();
         let theirs = std::fs::read_to_string(&dict).unwrap();
         let without_place = |line: &str| line.split("\tUR:").next().unwrap().to_owned();
         let sequences: Vec<String> =

@@ -17,7 +17,7 @@ use super::mode::ModeArguments;
 use super::placing::PlacementArguments;
 use crate::given::first_given;
 use crate::output::arguments::{
-    ModeArgument, OpticalDistance, OutputArguments, RunArguments, bases,
+    ModeArgument, OpticalDistance, OutputArguments, PicardArgument, RunArguments, bases,
 };
 use crate::output::barcodes::BarcodeArguments;
 use crate::read_names::ReadNameArguments;
@@ -259,6 +259,15 @@ pub(crate) struct DuplicateArguments {
     /// groups [default: the last three of 5 or 7 fields between colons]
     #[arg(long, value_name = "REGEX", conflicts_with = "no_mark_duplicates")]
     pub(crate) read_name_regex: Option<NamePattern>,
+    /// Mark as this release of Picard: 3.5.0 takes x and y of read names in 32 bits, and mates of
+    /// one read group; 2.27.5 takes x and y in 16 bits, and mates by name alone
+    #[arg(
+        long,
+        value_name = "VERSION",
+        default_value = "3.5.0",
+        conflicts_with = "no_mark_duplicates"
+    )]
+    pub(crate) picard_version: PicardArgument,
     #[command(flatten)]
     pub(crate) barcodes: BarcodeArguments,
 }
@@ -270,6 +279,7 @@ impl DuplicateArguments {
             mode: self.duplicate_mode.into(),
             locations: self.optical_distance.locations(self.read_name_regex.as_ref()),
             barcodes: self.barcodes.tags(),
+            picard: self.picard_version.into(),
         }
     }
 

@@ -45,7 +45,7 @@ pub(super) fn build(parts: &HeaderParts<'_>) -> seqloom_terminal::Result<OutputH
     if parts.sorted {
         header.set_sort_order("coordinate", None);
     } else {
-        header.set_sort_order("unsorted", Some("query"));
+        header.set_grouped_by_name();
     }
     if let Some(command_line) = parts.command_line {
         header.add_program("seqloom", env!("CARGO_PKG_VERSION"), command_line);

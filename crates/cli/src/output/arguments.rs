@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use seqloom_format::bam_deflate::{Method, Settings};
-use seqloom_prep::duplicates::{DuplicateMode, LocationSource, NamePattern};
+use seqloom_prep::duplicates::{DuplicateMode, LocationSource, NamePattern, PicardVersion};
 use seqloom_prep::metrics::quality::MetricsRequest;
 use seqloom_runtime::memory::{ByteSize, ParseSizeError};
 use seqloom_terminal::UsageError;
@@ -319,6 +319,26 @@ impl From<ModeArgument> for DuplicateMode {
         match mode {
             ModeArgument::Query => Self::Query,
             ModeArgument::Coordinate => Self::Coordinate,
+        }
+    }
+}
+
+/// `--picard-version`: the releases compared with that mark other duplicates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum PicardArgument {
+    /// x and y of read names in 32 bits, mates within a read group.
+    #[value(name = "3.5.0")]
+    V3_5,
+    /// x and y of read names in 16 bits, mates by name alone.
+    #[value(name = "2.27.5")]
+    V2_27,
+}
+
+impl From<PicardArgument> for PicardVersion {
+    fn from(version: PicardArgument) -> Self {
+        match version {
+            PicardArgument::V3_5 => Self::V3_5,
+            PicardArgument::V2_27 => Self::V2_27,
         }
     }
 }

@@ -14,7 +14,9 @@ use seqloom_prep::steps::{
 };
 use seqloom_terminal::error::InputError;
 
-use crate::output::arguments::{ModeArgument, OpticalDistance, OutputArguments, RunArguments};
+use crate::output::arguments::{
+    ModeArgument, OpticalDistance, OutputArguments, PicardArgument, RunArguments,
+};
 use crate::output::barcodes::{BarcodeArguments, tag_name};
 use crate::output::resume::{Part, ResumeArguments};
 use crate::read_names::ReadNameArguments;
@@ -296,6 +298,10 @@ pub(crate) struct DuplicateArguments {
     /// groups [default: the last three of 5 or 7 fields between colons]
     #[arg(long, value_name = "REGEX", requires = "marking")]
     pub(crate) read_name_regex: Option<NamePattern>,
+    /// Mark as this release of Picard: 3.5.0 takes x and y of read names in 32 bits, and mates of
+    /// one read group; 2.27.5 takes x and y in 16 bits, and mates by name alone
+    #[arg(long, value_name = "VERSION", default_value = "3.5.0", requires = "marking")]
+    pub(crate) picard_version: PicardArgument,
     /// Say in tag DT what sort of duplicate a record is: LB (library) or SQ (optical)
     #[arg(long, value_name = "WHICH", default_value = "none", requires = "marking")]
     pub(crate) tag_duplicates: DuplicateTags,
@@ -320,6 +326,7 @@ impl DuplicateArguments {
             mode,
             locations: self.optical_distance.locations(self.read_name_regex.as_ref()),
             barcodes: self.barcodes.tags(),
+            picard: self.picard_version.into(),
         }
     }
 }

@@ -31,8 +31,8 @@ use seqloom_io::sink::output::Output;
 use seqloom_io::source::{ReadSource, SourceOptions};
 use seqloom_io::spill::SpillFile;
 use seqloom_prep::duplicates::{
-    BarcodeTags, DuplicateMode, DuplicateOptions, LibraryTable, LocationSource, ReadEndOptions,
-    resolve_all,
+    BarcodeTags, DuplicateMode, DuplicateOptions, LibraryTable, LocationSource, PicardVersion,
+    ReadEndOptions, resolve_all,
 };
 use seqloom_prep::finish::{self, Encoding, FinishOptions, FinishTrace, StoredRecords, UnitPlan};
 use seqloom_prep::partition::{
@@ -147,6 +147,7 @@ fn count(batch_reads: u64) -> [(&'static str, u64); 3] {
         mode: DuplicateMode::Query,
         locations: LocationSource::Illumina,
         barcodes: BarcodeTags::default(),
+        picard: PicardVersion::default(),
     };
     let ends = EndCollector::new(&backing, 64 << 10, Grouping::Templates, &libraries, ends);
     let destination = Destination::by_coordinate(&bins);

@@ -177,9 +177,11 @@ fn kit() -> &'static Path {
     })
 }
 
-/// A shell in a folder, with the programs of this repository and the stand-ins on its path.
+/// A shell in a folder, with the programs of this repository, the stand-ins and the current
+/// referees on its path.
 pub(crate) fn shell(here: &Path) -> Command {
     let mut path = vec![kit().to_owned(), root().join("tests/book/bin"), root().join(".venv/bin")];
+    path.extend(seqloom_testkit::referees::programs());
     path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
     let mut command = Command::new("bash");
     command.args(["-euo", "pipefail"]).current_dir(here);

@@ -8,6 +8,7 @@ use crate::data::{Reference, align, small, yeast};
 use crate::lead::{Lead, MOST_BELOW};
 use crate::ungapped::{assert_valid, index_of};
 use seqloom_testkit::random::Random;
+use seqloom_testkit::referees;
 use seqloom_testkit::sam::{SamRecord, flag};
 use std::fs;
 use std::io::Write;
@@ -222,7 +223,14 @@ fn bowtie_2_s(mode: &str, reference: &Reference, reads: &Path, options: &str) ->
     let mut command = words(&format!("bowtie2 -p 2 --reorder --{mode} {options} -x"));
     command.arg(index_of("bowtie2", "bowtie2-build-s -q", reference)).arg("-U").arg(reads);
     run_into(&mut command, &sam).ok();
-    records(&sam)
+    let records = records(&sam);
+    compared_with_bowtie_2(records.len());
+    records
+}
+
+/// Notes records whose places are held against those of the current Bowtie 2.
+pub(crate) fn compared_with_bowtie_2(records: usize) {
+    referees::compared(&referees::name_of(&referees::path_of("bowtie2")), records);
 }
 
 /// The names of a preset.

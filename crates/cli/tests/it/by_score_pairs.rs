@@ -2,8 +2,8 @@
 //! known, and what becomes of pairs that are none.
 
 use crate::by_score::{
-    ALL, Changes, Record, STREAM, Truth, USUAL, USUALLY, compare_places, complement, preset,
-    records, sample,
+    ALL, Changes, Record, STREAM, Truth, USUAL, USUALLY, compare_places, compared_with_bowtie_2,
+    complement, preset, records, sample,
 };
 use crate::common::{
     READ_GROUP, assert_same_bytes, folder, has, memory_floor, run, run_into, seqloom, words,
@@ -125,11 +125,13 @@ fn both(
     let [ours, bowtie] = ["ours.sam", "theirs.sam"].map(|name| here.join(name));
     run_into(seqloom_in(mode, reference, here, own).args(["-o", "-"]), &ours).ok();
     run_into(&mut bowtie_2_in(mode, reference, here, theirs), &bowtie).ok();
-    [ours, bowtie].map(|path| {
+    let both = [ours, bowtie].map(|path| {
         let mut all = records(&path);
         all.sort_by_key(Record::read);
         all
-    })
+    });
+    compared_with_bowtie_2(both[1].len());
+    both
 }
 
 /// Modes, pairs of mates of one length and one share of errors, and at which efforts they are

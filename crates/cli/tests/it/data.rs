@@ -6,6 +6,7 @@ use seqloom_testkit::genome::{Genome, GenomeOptions};
 use seqloom_testkit::reads::{ReadGroup, ReadOptions};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::OnceLock;
 
 /// A reference with an index of ours, and with one of bwa's.
@@ -29,24 +30,26 @@ impl Reference {
         Reference { ours, bwa: OnceLock::new(), name: name.into(), genome: OnceLock::new() }
     }
 
-    /// The FASTA with bwa's index beside it, kept between runs. Needs bwa.
+    /// The FASTA with bwa's index of it, retained between runs. Needs bwa.
     pub(crate) fn bwa(&self) -> &Path {
-        self.bwa.get_or_init(|| {
-            let folder = cache().join(&self.name);
-            fs::create_dir_all(&folder).unwrap();
-            let lock = File::create(folder.join("lock")).unwrap();
-            lock.lock().unwrap();
-            let fasta = folder.join("ref.fa");
-            let fresh =
-                !fasta.exists() || fs::read(&fasta).unwrap() != fs::read(&self.ours).unwrap();
-            if fresh || !folder.join("done").exists() {
-                let _ = fs::remove_file(folder.join("done"));
-                fs::copy(&self.ours, &fasta).unwrap();
-                run(words("bwa index").arg(&fasta)).ok();
-                fs::write(folder.join("done"), "").unwrap();
-            }
-            fasta
-        })
+        self.bwa.get_or_init(|| self.indexed(&cache().join(&self.name), &mut words("bwa index")))
+    }
+
+    /// The FASTA with an index that `command`, to be followed by the FASTA, makes in `folder`; the
+    /// folder outlives the run.
+    pub(crate) fn indexed(&self, folder: &Path, command: &mut Command) -> PathBuf {
+        fs::create_dir_all(folder).unwrap();
+        let lock = File::create(folder.join("lock")).unwrap();
+        lock.lock().unwrap();
+        let fasta = folder.join("ref.fa");
+        let fresh = !fasta.exists() || fs::read(&fasta).unwrap() != fs::read(&self.ours).unwrap();
+        if fresh || !folder.join("done").exists() {
+            let _ = fs::remove_file(folder.join("done"));
+            fs::copy(&self.ours, &fasta).unwrap();
+            run(command.arg(&fasta)).ok();
+            fs::write(folder.join("done"), "").unwrap();
+        }
+        fasta
     }
 
     /// What messages call it.

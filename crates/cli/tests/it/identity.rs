@@ -1,37 +1,81 @@
-//! The same records as Debian's bwa mem, in every field that bwa writes.
+//! The same records as bwa mem, in every field that bwa writes.
 
 use crate::common::{cache, folder, has, names_in, run, run_into, seqloom, words};
 use crate::data::{self, Reference, align, chr20, chr20_start, ecoli, na12878, simulate, small};
 use seqloom_testkit::compare::{CompareOptions, Comparison, compare};
 use seqloom_testkit::reads::ReadOptions;
+use seqloom_testkit::referees::{self, BWA};
 use seqloom_testkit::sam::open_text;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 const STREAM: [&str; 6] =
     ["--no-sort", "--no-mark-duplicates", "--output-format", "sam", "-o", "-"];
 
-/// Aligns `ours` by seqloom and `theirs` by bwa mem, and compares.
+/// Aligns `ours` by seqloom and `theirs` by the current bwa mem, and compares.
 fn against_bwa(
     reference: &Reference,
     folder: &Path,
     (ours, theirs): (&[&Path], &[&Path]),
     options: &str,
 ) -> Comparison {
-    let (a, b) = (folder.join("seqloom.sam"), folder.join("bwa.sam"));
-    let mut command = seqloom(align(reference, ours));
-    run_into(command.args(STREAM).args(options.split_whitespace()), &a).ok();
+    let a = align_ours(reference, folder, ours, options);
+    against(&words("bwa"), reference.bwa(), folder, (&a, theirs), options)
+}
+
+/// The SAM file that seqloom writes with these options.
+pub(crate) fn align_ours(
+    reference: &Reference,
+    folder: &Path,
+    reads: &[&Path],
+    options: &str,
+) -> PathBuf {
+    let sam = folder.join("seqloom.sam");
+    let mut command = seqloom(align(reference, reads));
+    run_into(command.args(STREAM).args(options.split_whitespace()), &sam).ok();
+    sam
+}
+
+/// Aligns by `bwa` (a program and nothing more) and compares with a SAM file of ours; MQ, too,
+/// where `bwa` is the current one, which writes it.
+pub(crate) fn against(
+    bwa: &Command,
+    index: &Path,
+    folder: &Path,
+    (ours, reads): (&Path, &[&Path]),
+    options: &str,
+) -> Comparison {
+    let theirs = folder.join("bwa.sam");
     let chunk = if options.contains("-K") { "" } else { "-K 100000000" };
-    let mut bwa = words(&format!("bwa mem -t 2 {chunk} {options}"));
-    run_into(bwa.arg(reference.bwa()).args(theirs), &b).ok();
-    let result =
-        compare(open_text(&a).unwrap(), open_text(&b).unwrap(), &CompareOptions::default())
-            .unwrap();
+    let mut command = Command::new(bwa.get_program());
+    command.args(["mem", "-t", "2"]).args(chunk.split_whitespace());
+    command.args(options.split_whitespace()).arg(index).args(reads);
+    run_into(&mut command, &theirs).ok();
+    let (x, y) = (open_text(ours).unwrap(), open_text(&theirs).unwrap());
+    let result = compare(x, y, &compared(bwa)).unwrap();
     assert!(result.primary.compared > 0);
+    let records = result.primary.compared + result.other.compared;
+    referees::compared(&referees::name_of(bwa.get_program().as_ref()), records as usize);
     result
+}
+
+/// What is compared with this bwa.
+pub(crate) fn compared(bwa: &Command) -> CompareOptions {
+    let mut options = CompareOptions::default();
+    if bwa.get_program() == referees::path_of("bwa") {
+        options.tags.push(*b"MQ");
+    }
+    options
 }
 
 #[track_caller]
 fn equals_bwa(reference: &Reference, options: &ReadOptions, arguments: &str) {
+    equals_bwa_of(&BWA[..1], reference, options, arguments);
+}
+
+/// Compares with bwa in these versions, where they are installed.
+#[track_caller]
+fn equals_bwa_of(versions: &[&str], reference: &Reference, options: &ReadOptions, arguments: &str) {
     let here = folder();
     let reads = simulate(reference, options, here.path());
     let interleaved = arguments.split_whitespace().any(|a| a == "-p");
@@ -40,15 +84,20 @@ fn equals_bwa(reference: &Reference, options: &ReadOptions, arguments: &str) {
         (true, true) => &[&reads.interleaved],
         (true, false) => &[&reads.first, &reads.second],
     };
-    let result = against_bwa(reference, here.path(), (files, files), arguments);
-    assert!(result.is_equal(), "{result}");
-    // Half of a read must reach bwa's least score of 30 to be reported beside the other half.
-    if options.chimera_share > 0.0 && options.length_max_bp >= 75 {
-        assert!(result.other.compared > 0, "the data holds no supplementary record");
+    let ours = align_ours(reference, here.path(), files, arguments);
+    for version in versions {
+        let Some(program) = referees::find("bwa", version) else { continue };
+        let bwa = Command::new(program);
+        let result = against(&bwa, reference.bwa(), here.path(), (&ours, files), arguments);
+        assert!(result.is_equal(), "bwa {version}: {result}");
+        // Half of a read must reach bwa's least score of 30 to be reported with the other half.
+        if options.chimera_share > 0.0 && options.length_max_bp >= 75 {
+            assert!(result.other.compared > 0, "the data holds no supplementary record");
+        }
     }
 }
 
-fn pairs(seed: u64, templates: u64, length_bp: usize) -> ReadOptions {
+pub(crate) fn pairs(seed: u64, templates: u64, length_bp: usize) -> ReadOptions {
     ReadOptions {
         seed,
         templates,
@@ -92,8 +141,8 @@ fn repeats_pairs_and_singles() {
     if !has("bwa") {
         return;
     }
-    equals_bwa(small(), &pairs(1, 20_000, 150), "");
-    equals_bwa(small(), &ReadOptions { paired: false, ..pairs(2, 20_000, 75) }, "");
+    equals_bwa_of(&BWA, small(), &pairs(1, 20_000, 150), "");
+    equals_bwa_of(&BWA, small(), &ReadOptions { paired: false, ..pairs(2, 20_000, 75) }, "");
 }
 
 #[test]
@@ -102,8 +151,8 @@ fn hard_lengths() {
         return;
     }
     let options = ReadOptions { length_min_bp: 1, length_max_bp: 250, ..pairs(3, 10_000, 0) };
-    equals_bwa(small(), &options, "");
-    equals_bwa(small(), &ReadOptions { paired: false, ..options }, "");
+    equals_bwa_of(&BWA, small(), &options, "");
+    equals_bwa_of(&BWA, small(), &ReadOptions { paired: false, ..options }, "");
 }
 
 #[test]

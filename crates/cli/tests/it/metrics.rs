@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::common::{READ_GROUP, folder, names_in, run, seqloom};
+use crate::common::{READ_GROUP, folder, names_in, run, seqloom, words};
 use crate::data::{align_small, small};
 
 /// A BAM file sorted by coordinate.
@@ -52,7 +52,7 @@ fn summary_numbers_are_those_of_the_output_and_threads_change_nothing() {
     let one = prepare(&input, here.path(), "1", &["-t", "1"]);
     let ours = fs::read_to_string(one.join("sample7.stats.txt")).unwrap();
     assert_eq!(names_in(&one), KINDS.map(|kind| format!("sample7.{kind}.txt")));
-    let mut samtools = Command::new("samtools");
+    let mut samtools = words("samtools");
     let theirs = run(samtools.arg("stats").arg(here.path().join("sample7.bam"))).ok().text();
     assert_eq!(summary(&ours), summary(&theirs));
     assert!(summary(&ours).len() > 30);

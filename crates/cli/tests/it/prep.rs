@@ -1,6 +1,7 @@
 //! What the tests of `seqloom prep` share: the command, referees, and records to compare.
 
-use crate::common::{Run, has, names_in, picard, run, run_for, seqloom, words};
+use crate::common::{QUIETLY, Run, has, names_in, run, run_for, seqloom, words};
+use seqloom_testkit::referees::{self, PICARD, Picard};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -41,11 +42,27 @@ pub(crate) fn with_sorted_tags(line: &str) -> String {
     columns.join("\t")
 }
 
-/// Requires two files to hold the same records one after the other, tags being sets.
+/// Requires two files to hold the same records one after the other, tags being sets; how many.
 #[track_caller]
-pub(crate) fn assert_same_records(ours: &Path, theirs: &Path, what: &str) {
-    let sets = |path| lines(path).iter().map(|line| with_sorted_tags(line)).collect();
-    assert_same_lines(sets(ours), sets(theirs), what);
+pub(crate) fn assert_same_records(ours: &Path, theirs: &Path, what: &str) -> usize {
+    let sets =
+        |path| -> Vec<String> { lines(path).iter().map(|it| with_sorted_tags(it)).collect() };
+    let ours = sets(ours);
+    let records = ours.len();
+    assert_same_lines(ours, sets(theirs), what);
+    records
+}
+
+/// Notes records that were compared with the current samtools.
+pub(crate) fn compared_with_samtools(records: usize) {
+    referees::compared(&referees::name_of(&referees::path_of("samtools")), records);
+}
+
+/// Notes records that were compared with the current Picard.
+pub(crate) fn compared_with_picard(records: usize) {
+    if let Some(picard) = Picard::find(PICARD[0]) {
+        referees::compared(&picard.name(), records);
+    }
 }
 
 /// Requires two streams of lines to be equal; says how many are not, and shows the first.
@@ -72,7 +89,7 @@ pub(crate) fn metrics_file(folder: &Path) -> PathBuf {
 }
 
 /// Runs Picard commands in one Java process, whose start takes longer than a run on small data;
-/// gives each one's exit code. The batch program is a class of its own around Picard's jar.
+/// gives each one's exit code. The batch program is a class of its own around Picard's.
 const BATCH: &str = r#"
 import java.nio.file.*;
 
@@ -98,8 +115,6 @@ public class Batch {
 }
 "#;
 
-const QUIETLY: &str = "USE_JDK_DEFLATER=true USE_JDK_INFLATER=true QUIET=true VERBOSITY=ERROR";
-
 /// Whether `java FILE.java` works, which a mere runtime cannot do.
 fn has_java_compiler() -> bool {
     static FOUND: OnceLock<bool> = OnceLock::new();
@@ -109,18 +124,22 @@ fn has_java_compiler() -> bool {
     })
 }
 
-/// Exit codes of Picard programs, in one process where that is possible.
-pub(crate) fn picard_codes(commands: &[String]) -> Vec<i32> {
+/// Exit codes of programs of a Picard, in one process where that is possible.
+pub(crate) fn picard_codes(picard: &Picard, commands: &[String]) -> Vec<i32> {
     if !has_java_compiler() {
-        return commands.iter().map(|line| run(&mut picard(line)).code()).collect();
+        let code = |line: &String| {
+            let mut command = picard.command();
+            run(command.args(line.split_whitespace()).args(QUIETLY.split_whitespace())).code()
+        };
+        return commands.iter().map(code).collect();
     }
     let here = crate::common::folder();
     let path = |name: &str| here.path().join(name);
     fs::write(path("Batch.java"), BATCH).unwrap();
     let text: String = commands.iter().map(|line| format!("{line} {QUIETLY}\n")).collect();
     fs::write(path("commands"), text).unwrap();
-    let mut java = words("java -Xmx2g -XX:TieredStopAtLevel=1 -XX:+UseSerialGC");
-    java.arg("-cp").arg(crate::common::PICARD).args([path("Batch.java"), path("commands")]);
+    let mut java = picard.java(&["-Xmx2g", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]);
+    java.args([path("Batch.java"), path("commands")]);
     let done = run_for(java.arg(path("codes")), Duration::from_secs(900));
     let codes = fs::read_to_string(path("codes")).unwrap_or_default();
     let codes: Vec<i32> = codes.lines().map(|line| line.parse().unwrap()).collect();
@@ -131,10 +150,18 @@ pub(crate) fn picard_codes(commands: &[String]) -> Vec<i32> {
     codes
 }
 
-/// Runs Picard programs that must succeed.
+/// Runs programs of the current Picard that must succeed.
 #[track_caller]
 pub(crate) fn picard_all(commands: &[String]) {
-    for (code, line) in picard_codes(commands).into_iter().zip(commands) {
+    if let Some(picard) = Picard::find(PICARD[0]) {
+        all_of_picard(&picard, commands);
+    }
+}
+
+/// Runs programs of a Picard that must succeed.
+#[track_caller]
+pub(crate) fn all_of_picard(picard: &Picard, commands: &[String]) {
+    for (code, line) in picard_codes(picard, commands).into_iter().zip(commands) {
         assert_eq!(code, 0, "{line}");
     }
 }

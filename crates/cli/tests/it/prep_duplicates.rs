@@ -2,9 +2,10 @@
 
 use crate::common::{SOON, folder, has, run_for, words};
 use crate::prep::{
-    Hard, assert_same_records, hard, has_referees, lines, metrics_body, metrics_file, picard_all,
-    picard_codes, prep, prep_into, samtools_sort, write_both,
+    Hard, all_of_picard, assert_same_records, hard, has_referees, lines, metrics_body,
+    metrics_file, picard_codes, prep, prep_into, samtools_sort, write_both,
 };
+use seqloom_testkit::referees::{self, PICARD, Picard};
 use seqloom_testkit::skip;
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -52,25 +53,39 @@ impl Case {
     }
 
     #[track_caller]
-    fn compare(&self, folder: &Path, number: usize) {
+    fn compare(&self, folder: &Path, number: usize, picard: &Picard) {
         let path = |name: &str| folder.join(format!("{number}.{name}"));
         let what = format!("{} {} {}", self.input.display(), self.query, self.ours);
-        assert_same_records(&path("ours.bam"), &path("picard.bam"), &what);
+        let records = assert_same_records(&path("ours.bam"), &path("picard.bam"), &what);
+        referees::compared(&picard.name(), records);
         let ours = metrics_body(&metrics_file(&path("metrics")));
         assert_eq!(ours, metrics_body(&path("picard.txt")), "{what}");
     }
 }
 
-/// Runs both programs on all cases and compares records and metrics.
+/// Runs us and the current Picard on all cases and compares records and metrics.
 #[track_caller]
 fn equal_picard(folder: &Path, cases: &[Case]) {
+    equal_picard_of(PICARD[0], folder, cases);
+}
+
+/// Runs us and this version of Picard on all cases and compares; whether it is installed.
+#[track_caller]
+fn equal_picard_of(version: &str, folder: &Path, cases: &[Case]) -> bool {
+    let Some(picard) = Picard::find(version) else { return false };
     let commands: Vec<String> =
         cases.iter().enumerate().map(|(i, case)| case.picard_line(folder, i)).collect();
-    picard_all(&commands);
+    all_of_picard(&picard, &commands);
     for (i, case) in cases.iter().enumerate() {
-        crate::common::run(&mut case.command(folder, i)).ok();
-        case.compare(folder, i);
+        crate::common::run(case.command(folder, i).args(as_picard(version))).ok();
+        case.compare(folder, i, &picard);
     }
+    true
+}
+
+/// The option that asks for this Picard's duplicates; none for the current one's.
+fn as_picard(version: &str) -> Vec<&str> {
+    if version == PICARD[0] { Vec::new() } else { vec!["--picard-version", version] }
 }
 
 /// Records of a BAM file that are duplicates.
@@ -133,14 +148,15 @@ fn files_that_only_claim_to_be_sorted_by_coordinate() {
             claiming.push((input.clone(), sorted));
         }
     }
-    picard_all(&commands);
+    let Some(picard) = Picard::find(PICARD[0]) else { return };
+    all_of_picard(&picard, &commands);
     for (number, (input, sorted)) in claiming.iter().enumerate() {
         let case = Case { input: input.clone(), ..*sorted };
         for t in ["1", "3"] {
             let mut command = case.command(here.path(), number);
             let done = run_for(command.args(["--sort", "coordinate", "-t", t]), SOON).ok();
             assert!(done.stderr.contains("is in front"), "{}", done.stderr);
-            case.compare(here.path(), number);
+            case.compare(here.path(), number, &picard);
         }
         assert!(duplicates(&path(&format!("{number}.ours.bam"))) > 3000);
         let mut command = case.command(here.path(), number);
@@ -329,15 +345,152 @@ fn real_data_equals_picard() {
         };
         cases.extend([case(&sorted, false, TAGS), case(&grouped, true, TAGS)]);
     }
-    equal_picard(here.path(), &cases);
-    for (number, case) in cases.iter().enumerate() {
-        let found = duplicates(&here.path().join(format!("{number}.ours.bam")));
-        assert!(found > 0, "no duplicates in {}", case.input.display());
+    for version in PICARD {
+        if !equal_picard_of(version, here.path(), &cases) {
+            continue;
+        }
+        for (number, case) in cases.iter().enumerate() {
+            let found = duplicates(&here.path().join(format!("{number}.ours.bam")));
+            assert!(found > 0, "no duplicates in {}", case.input.display());
+        }
     }
 }
 
+/// The file with each x and y twice as large: NovaSeq has x above 2^15, and these all the more.
+fn with_doubled_places(bam: &Path) -> PathBuf {
+    let text = crate::common::run(words("samtools view --no-PG -h").arg(bam)).ok().text();
+    let mut sam = String::new();
+    for line in text.lines() {
+        let Some((name, rest)) = line.split_once('\t').filter(|_| !line.starts_with('@')) else {
+            writeln!(sam, "{line}").unwrap();
+            continue;
+        };
+        let fields: Vec<&str> = name.split(':').collect();
+        let (tile, place) = fields.split_at(fields.len() - 2);
+        let doubled = place.iter().map(|it| (2 * it.parse::<i64>().unwrap()).to_string());
+        let name = tile.iter().map(|it| (*it).to_owned()).chain(doubled).collect::<Vec<_>>();
+        writeln!(sam, "{}\t{rest}", name.join(":")).unwrap();
+    }
+    let name = format!("{}.doubled", bam.file_stem().unwrap().to_str().unwrap());
+    write_both(bam.parent().unwrap(), &name, &sam).1
+}
+
+/// FLAG and DT of the records that we have marked as each Picard would; how many differ.
+#[track_caller]
+fn compared_with_each_picard(folder: &Path, case: &Case) -> usize {
+    let mut marks = Vec::new();
+    for version in PICARD {
+        if equal_picard_of(version, folder, std::slice::from_ref(case)) {
+            let of = |line: &String| {
+                let columns: Vec<&str> = line.split('\t').collect();
+                (columns[1].to_owned(), columns.iter().any(|it| it.starts_with("DT:Z:SQ")))
+            };
+            marks.push(lines(&folder.join("0.ours.bam")).iter().map(of).collect::<Vec<_>>());
+        }
+    }
+    let [now, before] = marks.as_slice() else { return usize::MAX };
+    now.iter().zip(before).filter(|(now, before)| now != before).count()
+}
+
+#[test]
+fn novaseq_places_are_those_of_each_picard() {
+    let Some(sample) = skip::data("bam/nf-cmgg/Sample1.bam").filter(|_| has_referees()) else {
+        return;
+    };
+    let here = folder();
+    let copy = here.path().join("copy.bam");
+    std::fs::copy(&sample, &copy).unwrap();
+    let doubled = with_doubled_places(&copy);
+    for (input, least) in [(&copy, 0), (&doubled, 1)] {
+        let differ = compared_with_each_picard(here.path(), &case(input, false, TAGS));
+        eprintln!("{}: {differ} records differ", input.display());
+        assert!(differ >= least, "{}", input.display());
+    }
+}
+
+/// Clusters in twos, near each other across an x of 2^15, with y far above 2^16; and on tiles that
+/// are the same one in 16 bits, or none.
+#[test]
+fn places_past_sixteen_bits_are_those_of_each_picard() {
+    if !has_referees() {
+        return;
+    }
+    let here = folder();
+    let text = pile(3000, |n| (32_748 + n % 2 * 40, n / 2 * 300));
+    let on_its_tile = |line: &str| match line.split_once(":1:f:1:1101:") {
+        Some(("p6" | "p7", _)) => format!("{line}\n").replace(":1101:", ":65535:"),
+        Some((name, _)) if name.ends_with(['1', '5', '9']) => {
+            format!("{line}\n").replace(":1101:", ":66637:")
+        }
+        _ => format!("{line}\n"),
+    };
+    let tiles: String = text.lines().map(on_its_tile).collect();
+    let regex = (
+        "--tag-duplicates all --read-name-regex p[^:]*:1:f:1:([0-9]+):([0-9]+):([0-9]+)",
+        "TAGGING_POLICY=All READ_NAME_REGEX=p[^:]*:1:f:1:([0-9]+):([0-9]+):([0-9]+)",
+    );
+    for (name, text) in [("wide", &text), ("tiles", &tiles)] {
+        let (_, grouped) = write_both(here.path(), name, text);
+        let sorted = samtools_sort(&grouped, "sorted.bam", "");
+        for case in
+            [case(&grouped, true, TAGS), case(&sorted, false, TAGS), case(&grouped, true, regex)]
+        {
+            let differ = compared_with_each_picard(here.path(), &case);
+            assert!(differ > 1000, "{name}: {differ} records differ");
+        }
+    }
+}
+
+/// Pairs of one place in two read groups: of one name each; mates of different groups.
+#[test]
+fn mates_and_read_groups_are_those_of_each_picard() {
+    if !has_referees() {
+        return;
+    }
+    let here = folder();
+    let mut sam = String::from("@HD\tVN:1.6\tSO:unsorted\tGO:query\n@SQ\tSN:c\tLN:100000\n");
+    sam.push_str("@RG\tID:a\tSM:s\tLB:l\n@RG\tID:b\tSM:s\tLB:l\n@RG\tID:c\tSM:s\tLB:m\n");
+    let groups = ["a", "b", "c"];
+    for n in 0..300_usize {
+        let mate = if n % 6 == 0 { n + 1 } else { n };
+        for (flag, pos, mate_pos, group) in [(99, 1000, 1200, n), (147, 1200, 1000, mate)] {
+            let score = char::from(b'5' + (n % 20) as u8);
+            let group = groups[group % 3];
+            writeln!(
+                sam,
+                "p{n}\t{flag}\tc\t{pos}\t60\t10M\t=\t{mate_pos}\t0\t\
+                 ACGTACGTAC\t{score}FFFFFFFFF\tRG:Z:{group}"
+            )
+            .unwrap();
+        }
+    }
+    let (_, grouped) = write_both(here.path(), "groups", &sam);
+    let sorted = samtools_sort(&grouped, "sorted.bam", "");
+    for case in [case(&grouped, true, TAGS), case(&sorted, false, TAGS)] {
+        let differ = compared_with_each_picard(here.path(), &case);
+        assert!(differ > 10, "{differ} records differ");
+    }
+    // A name in two read groups: two templates now, and twice the same one before.
+    let twice: String = sam
+        .lines()
+        .filter(|line| line.starts_with('@') || line.contains("RG:Z:a"))
+        .flat_map(|line| match line.strip_prefix('@') {
+            Some(_) => vec![format!("{line}\n")],
+            None => vec![format!("{line}\n"), format!("{line}\n").replace("RG:Z:a", "RG:Z:b")],
+        })
+        .collect();
+    let (_, grouped) = write_both(here.path(), "twice", &twice);
+    let sorted = samtools_sort(&grouped, "sorted.bam", "");
+    let in_both = case(&sorted, false, TAGS);
+    equal_picard(here.path(), std::slice::from_ref(&in_both));
+    assert!(duplicates(&here.path().join("0.ours.bam")) > 100);
+    let mut command = in_both.command(here.path(), 1);
+    let refused = run_for(command.args(as_picard(PICARD[1])), SOON).fails_with(3);
+    refused.says(&["same name", "not mates of each other"]);
+}
+
 /// SAM and BAM files below a folder, sorted.
-fn alignments_in(folder: &Path, found: &mut Vec<PathBuf>) {
+pub(crate) fn alignments_in(folder: &Path, found: &mut Vec<PathBuf>) {
     let mut entries: Vec<PathBuf> =
         std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     entries.sort();
@@ -379,17 +532,13 @@ fn is_regular(records: &[String], is_sorted: bool) -> bool {
     true
 }
 
-#[test]
-fn test_inputs_of_picard_equal_picard() {
-    let (true, Some(inputs)) = (has_referees(), skip::data("bam/picard_testdata/sam")) else {
-        return;
-    };
+/// Runs us and this version of Picard on all files that Picard can judge.
+#[track_caller]
+fn files_equal_picard_of(version: &str, files: &[PathBuf]) -> Compared {
+    let Some(picard) = Picard::find(version) else { return Compared::default() };
     let here = folder();
-    let mut files = Vec::new();
-    alignments_in(&inputs, &mut files);
-    assert!(files.len() > 150, "{}", files.len());
     let mut cases = Vec::new();
-    for file in &files {
+    for file in files {
         let text = crate::common::run(words("samtools view --no-PG -h").arg(file)).text();
         let is_sorted = text.lines().next().unwrap_or_default().contains("SO:coordinate");
         let records = text.lines().filter(|line| !line.starts_with('@'));
@@ -399,21 +548,68 @@ fn test_inputs_of_picard_equal_picard() {
     }
     let commands: Vec<String> =
         cases.iter().enumerate().map(|(i, case)| case.picard_line(here.path(), i)).collect();
-    let codes = picard_codes(&commands);
-    let mut compared = 0;
+    let codes = picard_codes(&picard, &commands);
+    let (mut compared, mut records, mut refused) = (0, 0, Vec::new());
     for (i, (case, code)) in cases.iter().zip(codes).enumerate() {
-        let ours = run_for(&mut case.command(here.path(), i), SOON);
-        if code == 0 {
-            assert_eq!(ours.code(), 0, "{}: {}", case.input.display(), ours.stderr);
-            case.compare(here.path(), i);
-            compared += 1;
-        } else {
-            // Files that are not sorted as they say.
-            ours.fails_with(3).says(&["record", "sorted by coordinate"]);
+        let ours = run_for(case.command(here.path(), i).args(as_picard(version)), SOON);
+        match (code, ours.code()) {
+            (0, 0) => {
+                case.compare(here.path(), i, &picard);
+                compared += 1;
+                records += lines(&here.path().join(format!("{i}.ours.bam"))).len();
+            }
+            (0, 3) => refused.push((case.input.clone(), ours.stderr)),
+            (0, _) => panic!("{}: {}", case.input.display(), ours.stderr),
+            // Files that are not sorted as they say, and what Picard alone refuses.
+            _ => {}
         }
     }
-    eprintln!("{compared} of {} files compared", files.len());
-    assert!(compared > 150, "{compared} files compared");
+    let all = files.len();
+    eprintln!("Picard {version}: {records} records of {compared} of {all} files compared");
+    Compared { files: compared, refused }
+}
+
+/// What came of a comparison of files.
+#[derive(Default)]
+struct Compared {
+    files: usize,
+    /// Files that Picard takes and we refuse, and what we say.
+    refused: Vec<(PathBuf, String)>,
+}
+
+#[test]
+fn test_inputs_of_picard_equal_each_picard() {
+    let (true, Some(inputs)) = (has_referees(), skip::data("bam/picard_testdata/sam")) else {
+        return;
+    };
+    let mut files = Vec::new();
+    alignments_in(&inputs, &mut files);
+    assert!(files.len() > 150, "{}", files.len());
+    for version in PICARD {
+        let Compared { files, refused } = files_equal_picard_of(version, &files);
+        assert!(files > 150, "{version}: {files} files compared");
+        assert!(refused.is_empty(), "{version}: {refused:?}");
+    }
+}
+
+#[test]
+fn slow_alignments_of_the_catalogue_equal_each_picard() {
+    if !skip::slow_tests() || !has_referees() {
+        return;
+    }
+    let mut files = Vec::new();
+    for folder in ["bam", "reads", "fastq_edge", "nanopore"] {
+        let Some(folder) = skip::data(folder) else { return };
+        alignments_in(&folder, &mut files);
+    }
+    for version in PICARD {
+        let Compared { files, refused } = files_equal_picard_of(version, &files);
+        assert!(files > 400, "{version}: {files} files compared");
+        // Malformed files of the specification, which we are stricter with.
+        for (file, said) in refused {
+            eprintln!("refused: {}: {said}", file.display());
+        }
+    }
 }
 
 /// Pairs of one place whose names say where their clusters lay, grouped by name.

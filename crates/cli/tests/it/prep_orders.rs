@@ -3,8 +3,8 @@
 
 use crate::common::{folder, has, run, words};
 use crate::prep::{
-    Hard, assert_same_lines, assert_same_records, hard, has_referees, header, lines, picard_all,
-    prep_into, samtools_sort,
+    Hard, assert_same_lines, assert_same_records, compared_with_picard, compared_with_samtools,
+    hard, has_referees, header, lines, picard_all, prep_into, samtools_sort,
 };
 use std::path::Path;
 
@@ -17,7 +17,9 @@ fn equals_samtools(here: &Path, data: &Hard, extra: &str) {
             prep_into(&out, &[input], &format!("--sort {order} {extra}"));
             let theirs = samtools_sort(input, "theirs.bam", option);
             let what = format!("{} by {order} {extra}", input.display());
-            assert_same_lines(lines(&out), lines(&theirs), &what);
+            let ours = lines(&out);
+            compared_with_samtools(ours.len());
+            assert_same_lines(ours, lines(&theirs), &what);
             let top = |path| header(path).lines().next().map(str::to_owned);
             assert_eq!(top(&out), top(&theirs), "{what}");
         }
@@ -40,7 +42,7 @@ fn equals_picard(here: &Path, data: &Hard, extra: &str) {
     picard_all(&["coordinate", "queryname"].map(line));
     for name in ["coordinate", "queryname"] {
         prep_into(&out, &[&data.grouped], &format!("--sort {name}-picard {extra}"));
-        assert_same_records(&out, &order(name), name);
+        compared_with_picard(assert_same_records(&out, &order(name), name));
     }
 }
 

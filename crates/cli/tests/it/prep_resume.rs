@@ -377,6 +377,7 @@ fn another_run_and_damage_are_told_apart() {
         ("--level 2", "output options"),
         ("--min-mapq 3", "filters"),
         ("--remove-duplicates", "duplicate options"),
+        ("--picard-version 2.27.5", "duplicate options"),
         ("--allow-truncated", "input options"),
     ] {
         let mut other = Kind { input: kind.input.clone(), options: kind.options.clone() };

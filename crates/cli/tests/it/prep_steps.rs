@@ -4,11 +4,12 @@
 use crate::common::{SOON, folder, has, run, run_for, words};
 use crate::data::{align_small, small};
 use crate::prep::{
-    assert_same_lines, assert_same_records, hard, has_referees, header, lines, picard_all, prep,
-    prep_into, with_sorted_tags, write_both,
+    assert_same_lines, assert_same_records, compared_with_picard, compared_with_samtools, hard,
+    has_referees, header, lines, picard_all, prep, prep_into, with_sorted_tags, write_both,
 };
+use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Ours on `input` is what samtools with `theirs` makes of it, tags being sets.
 #[track_caller]
@@ -16,7 +17,7 @@ fn equals_samtools(here: &Path, input: &Path, ours: &str, theirs: &str) {
     let (a, b) = (here.join("ours.bam"), here.join("theirs.bam"));
     prep_into(&a, &[input], ours);
     run(words(&format!("samtools {theirs} -o")).arg(&b).arg(input)).ok();
-    assert_same_records(&a, &b, ours);
+    compared_with_samtools(assert_same_records(&a, &b, ours));
 }
 
 #[test]
@@ -49,6 +50,34 @@ fn filters_are_those_of_samtools_view() {
     }
 }
 
+/// Positions of the reference that a CIGAR covers.
+fn span(cigar: &str) -> usize {
+    let ops = cigar.split_inclusive(|letter: char| !letter.is_ascii_digit());
+    let covers = |op: &&str| op.ends_with(['M', 'D', 'N', '=', 'X']);
+    ops.filter(covers).map(|op| op[..op.len() - 1].parse::<usize>().unwrap()).sum()
+}
+
+/// The file without templates of which a record ends past its sequence: of some of these samtools
+/// 1.24 writes a CIGAR that it refuses to read (see ERRATA, and `crates/prep/src/tests/steps`).
+fn within_sequences(bam: &Path) -> PathBuf {
+    let (head, records) = (header(bam), lines(bam));
+    let sequences =
+        head.lines().filter_map(|line| line.strip_prefix("@SQ\tSN:")?.split_once("\tLN:"));
+    let lengths: HashMap<&str, usize> =
+        sequences.map(|(name, length)| (name, length.parse().unwrap())).collect();
+    let is_past = |line: &&String| {
+        let columns: Vec<&str> = line.split('\t').collect();
+        let end = columns[3].parse::<usize>().unwrap() + span(columns[5]);
+        lengths.get(columns[2]).is_some_and(|&length| end > length + 1)
+    };
+    let name = |line: &String| line.split('\t').next().unwrap().to_owned();
+    let past: HashSet<String> = records.iter().filter(is_past).map(name).collect();
+    let kept: Vec<String> = records.into_iter().filter(|it| !past.contains(&name(it))).collect();
+    assert!(kept.len() > 5000 && !past.is_empty(), "{} {}", kept.len(), past.len());
+    let sam = head + &kept.join("\n") + "\n";
+    write_both(bam.parent().unwrap(), "within", &sam).1
+}
+
 #[test]
 fn changes_are_those_of_samtools() {
     if !has("samtools") {
@@ -57,15 +86,10 @@ fn changes_are_those_of_samtools() {
     let here = folder();
     let data = hard(here.path(), 302, 4000, 4);
     let (ours, theirs) = (here.path().join("ours.bam"), here.path().join("theirs.bam"));
-    prep_into(&ours, &[&data.grouped], "--fix-mates");
-    run(words("samtools fixmate --no-PG -m").arg(&data.grouped).arg(&theirs)).ok();
-    // samtools moves secondary records to the front of their template.
-    let sorted = |path: &Path| {
-        let mut all: Vec<String> = lines(path).iter().map(|l| with_sorted_tags(l)).collect();
-        all.sort_unstable();
-        all
-    };
-    assert_same_lines(sorted(&ours), sorted(&theirs), "fixmate");
+    let within = within_sequences(&data.grouped);
+    prep_into(&ours, &[&within], "--fix-mates");
+    run(words("samtools fixmate --no-PG -m").arg(&within).arg(&theirs)).ok();
+    compared_with_samtools(assert_same_records(&ours, &theirs, "fixmate"));
     let group = r"@RG\tID:new\tSM:s\tLB:l\tPL:ILLUMINA";
     for (mode, theirs) in [("replace", "overwrite_all -w"), ("orphan", "orphan_only")] {
         let ours = format!("--read-group {group} --read-group-mode {mode}");
@@ -101,10 +125,11 @@ fn changes_are_those_of_picard() {
     ]);
     let ours = path("ours.bam");
     prep_into(&ours, &[&data.grouped], "--clean-sam");
-    assert_same_records(&ours, &path("clean.bam"), "CleanSam");
+    compared_with_picard(assert_same_records(&ours, &path("clean.bam"), "CleanSam"));
     let group = r"--read-group @RG\tID:new\tLB:l\tPL:ILLUMINA\tSM:s\tPU:u";
     prep_into(&ours, &[&data.grouped], group);
-    assert_same_records(&ours, &path("groups.bam"), "AddOrReplaceReadGroups");
+    let replaced = assert_same_records(&ours, &path("groups.bam"), "AddOrReplaceReadGroups");
+    compared_with_picard(replaced);
     let groups: Vec<String> =
         header(&ours).lines().filter(|l| l.starts_with("@RG")).map(str::to_owned).collect();
     assert_eq!(groups, ["@RG\tID:new\tLB:l\tPL:ILLUMINA\tSM:s\tPU:u"]);
@@ -150,7 +175,8 @@ fn mismatch_tags_are_those_of_samtools_and_picard() {
     prep_into(&path("ours.bam"), &[&bare], &format!("--set-tags NM,MD --reference {reference}"));
     let mut calmd = words("samtools calmd --no-PG -b");
     crate::common::run_into(calmd.arg(&bare).arg(&fasta), &path("theirs.bam")).ok();
-    assert_same_records(&path("ours.bam"), &path("theirs.bam"), "calmd");
+    let records = assert_same_records(&path("ours.bam"), &path("theirs.bam"), "calmd");
+    compared_with_samtools(records);
     run(words("samtools dict -o").arg(path("ref.dict")).arg(&fasta)).ok();
     picard_all(&[format!(
         "SetNmMdAndUqTags I={} O={} R={reference} VALIDATION_STRINGENCY=SILENT",
@@ -159,7 +185,8 @@ fn mismatch_tags_are_those_of_samtools_and_picard() {
     )]);
     let options = format!("--set-tags NM,MD,UQ --reference {reference}");
     prep_into(&path("ours.bam"), &[&bare], &options);
-    assert_same_records(&path("ours.bam"), &path("picard.bam"), "SetNmMdAndUqTags");
+    let records = assert_same_records(&path("ours.bam"), &path("picard.bam"), "SetNmMdAndUqTags");
+    compared_with_picard(records);
 }
 
 /// elPrep's pipeline: leave unmapped reads out, sort, mark duplicates, one read group. By samtools

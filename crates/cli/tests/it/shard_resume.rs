@@ -208,6 +208,7 @@ fn another_run_in_the_folder_is_refused() {
     refused(&["-l", "1"], "output options");
     refused(&["-T", "20"], "algorithm");
     refused(&["--duplicate-mode", "coordinate"], "duplicate options");
+    refused(&["--picard-version", "2.27.5"], "duplicate options");
     // The same with other threads, memory and folders for temporary files goes on.
     let mut command = seqloom(&resumed.words);
     let tmp = resumed.here.path().display().to_string();

@@ -56,6 +56,7 @@ fn coordinate_mode_removal_and_csi() {
     check(&removes, &forms);
     check(&["-K", "500000", "--no-mark-duplicates", "--write-index", "none"], &forms);
     check(&["-K", "500000", "--optical-distance", "off"], &forms[..1]);
+    check(&["-K", "500000", "--picard-version", "2.27.5"], &forms[..1]);
 }
 
 /// A VCF with a site on each sequence of the reference.

@@ -8,7 +8,6 @@ use seqloom_testkit::random::Random;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 fn make(folder: &Path, name: &str, extra: &[&str]) -> PathBuf {
     let out = folder.join(name);
@@ -151,7 +150,7 @@ fn flagstat_and_idxstats_are_those_of_samtools() {
         let name = names.iter().find(|n| n.contains(kind));
         let name = name.unwrap_or_else(|| panic!("no {kind} in {names:?}"));
         let ours = fs::read_to_string(metrics.join(name)).unwrap();
-        let mut samtools = Command::new("samtools");
+        let mut samtools = words("samtools");
         let theirs = run(samtools.arg(kind).arg(&bam)).ok().text();
         assert_eq!(ours, theirs, "{kind}");
     }

@@ -197,10 +197,20 @@ impl Header {
         Ok(())
     }
 
-    /// Sets SO (`coordinate`, `queryname`, `unsorted`) and GO (`query`, or `None`) on the @HD
-    /// line, which is added with VN:1.6 as first line if there is none. A sub-sort order (SS) is
-    /// removed: it described the order there was before.
-    pub fn set_sort_order(&mut self, sort_order: &str, group_order: Option<&str>) {
+    /// Sets SO (`coordinate`, `queryname`, `unsorted`) and SS (`queryname:natural`, or `None`) on
+    /// the @HD line, which is added with VN:1.6 as first line if there is none. GO is removed: it
+    /// described the order there was before.
+    pub fn set_sort_order(&mut self, sort_order: &str, sub_sort_order: Option<&str>) {
+        self.set_order(sort_order, sub_sort_order.map(|order| (*b"SS", order)));
+    }
+
+    /// Sets SO:unsorted and GO:query: records of a template lie together, in no order of names. SS
+    /// is removed.
+    pub fn set_grouped_by_name(&mut self) {
+        self.set_order("unsorted", Some((*b"GO", "query")));
+    }
+
+    fn set_order(&mut self, sort_order: &str, more: Option<([u8; 2], &str)>) {
         let index = self.lines.iter().position(|it| line::kind(it) == b"HD").unwrap_or_else(|| {
             self.lines.insert(0, b"@HD\tVN:1.6".as_slice().into());
             0
@@ -209,8 +219,8 @@ impl Header {
         let mut hd = b"@HD".to_vec();
         line::push(&mut hd, *b"VN", line::value(old, *b"VN").unwrap_or(b"1.6"));
         line::push(&mut hd, *b"SO", sort_order.as_bytes());
-        if let Some(group_order) = group_order {
-            line::push(&mut hd, *b"GO", group_order.as_bytes());
+        if let Some((tag, value)) = more {
+            line::push(&mut hd, tag, value.as_bytes());
         }
         let rest = line::without(old, &[*b"VN", *b"SO", *b"GO", *b"SS"]);
         hd.extend_from_slice(&rest[3..]);

@@ -81,9 +81,12 @@ pub enum LineFault {
     /// A field that must be there is not, or is empty.
     #[error("has no {0}")]
     MissingField(&'static str),
-    /// LN is not a number in 0..=2147483647.
+    /// LN is not a number in 1..=2147483647.
     #[error("LN {0:?} is not a length")]
     BadLength(String),
+    /// LN is there twice, with different values.
+    #[error("has LN {0:?} and LN {1:?}")]
+    LengthTwice(String, String),
     /// SN is not the name of a reference sequence.
     #[error("SN {name:?}: {fault}; rename the sequence with `samtools reheader`")]
     BadName {
@@ -158,11 +161,14 @@ impl Seen {
         if let Err(fault) = checked {
             return Err(LineFault::BadName { name, fault });
         }
-        let length = lossy(required(text, *b"LN", "LN")?);
-        let length = match length.parse::<i32>().map(u32::try_from) {
-            Ok(Ok(length)) => length,
-            _ => return Err(LineFault::BadLength(length)),
+        let first = required(text, *b"LN", "LN")?;
+        let length = match lossy(first).parse::<i32>().map(u32::try_from) {
+            Ok(Ok(length @ 1..)) => length,
+            _ => return Err(LineFault::BadLength(lossy(first))),
         };
+        if let Some(other) = line::values(text, *b"LN").find(|&other| other != first) {
+            return Err(LineFault::LengthTwice(lossy(first), lossy(other)));
+        }
         if !self.sequences.insert(name.clone()) {
             return Err(LineFault::Duplicate(name));
         }

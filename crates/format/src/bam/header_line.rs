@@ -14,7 +14,12 @@ fn fields(line: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// Value of the first field `tag`.
 pub(super) fn value(line: &[u8], tag: [u8; 2]) -> Option<&[u8]> {
-    fields(line).find(|field| is_field(field, tag)).map(|field| &field[3..])
+    values(line, tag).next()
+}
+
+/// The values of all fields of this name.
+pub(super) fn values(line: &[u8], tag: [u8; 2]) -> impl Iterator<Item = &[u8]> {
+    fields(line).filter(move |field| is_field(field, tag)).map(|field| &field[3..])
 }
 
 fn is_field(field: &[u8], tag: [u8; 2]) -> bool {

@@ -83,6 +83,8 @@ fn malformed_lines_are_named() {
         ("@RG\tID:a\0\n@CO\n", 1, LineFault::Nul),
         ("@SQ\tSN:a\tLN:2147483648\n", 1, LineFault::BadLength(name("2147483648"))),
         ("@SQ\tSN:a\tLN:-1\n", 1, LineFault::BadLength(name("-1"))),
+        ("@SQ\tSN:a\tLN:0\n", 1, LineFault::BadLength(name("0"))),
+        ("@SQ\tSN:a\tLN:1\tLN:2\n", 1, LineFault::LengthTwice(name("1"), name("2"))),
         ("@SQ\tSN:a\tLN:1\n@SQ\tSN:a\tLN:1\n", 2, LineFault::Duplicate(name("a"))),
         ("@RG\tID:a\n@RG\tID:a\n", 2, LineFault::Duplicate(name("a"))),
     ] {
@@ -95,11 +97,15 @@ fn sort_order_is_set() {
     let mut header = Header::parse(TEXT.as_bytes()).unwrap();
     header.set_sort_order("coordinate", None);
     assert_eq!(lines(&header)[0], "@HD\tVN:1.5\tSO:coordinate\tXX:kept");
-    header.set_sort_order("unsorted", Some("query"));
+    header.set_sort_order("queryname", Some("queryname:natural"));
+    assert_eq!(lines(&header)[0], "@HD\tVN:1.5\tSO:queryname\tSS:queryname:natural\tXX:kept");
+    header.set_grouped_by_name();
     assert_eq!(lines(&header)[0], "@HD\tVN:1.5\tSO:unsorted\tGO:query\tXX:kept");
+    header.set_sort_order("coordinate", None);
+    assert_eq!(lines(&header)[0], "@HD\tVN:1.5\tSO:coordinate\tXX:kept");
     let mut header = Header::parse(b"@CO\tx\n").unwrap();
-    header.set_sort_order("unsorted", Some("query"));
-    assert_eq!(lines(&header), ["@HD\tVN:1.6\tSO:unsorted\tGO:query", "@CO\tx"]);
+    header.set_sort_order("queryname", Some("queryname:natural"));
+    assert_eq!(lines(&header), ["@HD\tVN:1.6\tSO:queryname\tSS:queryname:natural", "@CO\tx"]);
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! Real BAM files for the tests of this crate, read in the plainest way.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use super::{Header, HeaderError};
 use crate::bgzf::{BgzfError, BlockDecompressor, VirtualOffset, parse_block_header};
@@ -34,7 +33,8 @@ pub(crate) fn files(folder: &Path, suffix: &str) -> Vec<PathBuf> {
 
 /// Standard output of samtools, `None` where it fails.
 pub(crate) fn samtools(arguments: &[&str], file: &Path) -> Option<Vec<u8>> {
-    let output = Command::new("samtools").args(arguments).arg(file).output().unwrap();
+    let output =
+        seqloom_testkit::running::words("samtools").args(arguments).arg(file).output().unwrap();
     output.status.success().then_some(output.stdout)
 }
 

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use proptest::prelude::*;
 
@@ -81,7 +80,12 @@ fn index(bam: &TestBam, scheme: BinningScheme, is_csi: bool) -> Result<Vec<u8>, 
 fn samtools_index(file: &Path, is_csi: bool, name: &str) -> Option<Vec<u8>> {
     let out = std::env::temp_dir().join(format!("seqloom-{}-{name}", std::process::id()));
     let format = if is_csi { "-c" } else { "-b" };
-    let status = Command::new("samtools").arg("index").arg(format).arg(file).arg(&out).output();
+    let status = seqloom_testkit::running::words("samtools")
+        .arg("index")
+        .arg(format)
+        .arg(file)
+        .arg(&out)
+        .output();
     if !status.unwrap().status.success() {
         return None;
     }

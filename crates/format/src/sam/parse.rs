@@ -19,8 +19,8 @@ const MAX_CIGAR_OPS: usize = 0xffff;
 /// Longest CIGAR operation: 28 bits.
 const MAX_LENGTH: u64 = cigar::MAX_OP_LENGTH as u64;
 
-/// BAM's code of each letter of SEQ, 255 for what may not stand there. Letters that are no IUPAC
-/// code are N; case is lost (SAM specification 4.2.3).
+/// BAM's code of each letter of SEQ, 255 for what may not be there. U is T, as in htslib 1.24 (1.16
+/// has N); letters that are no IUPAC code are N; case is lost (SAM specification 4.2.3).
 const BASE_CODES: [u8; 256] = base_codes();
 
 const fn base_codes() -> [u8; 256] {
@@ -39,6 +39,8 @@ const fn base_codes() -> [u8; 256] {
         codes[letter.to_ascii_lowercase() as usize] = code as u8;
         code += 1;
     }
+    codes[b'U' as usize] = codes[b'T' as usize];
+    codes[b'u' as usize] = codes[b'T' as usize];
     codes
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use regex::bytes::Regex;
 
-use super::Location;
+use super::{Location, PicardVersion};
 
 /// How places on the flow cell are told from names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -21,14 +21,17 @@ pub enum LocationSource {
 }
 
 impl LocationSource {
-    /// The place of the read with this name.
-    pub(crate) fn locate(&self, name: &[u8]) -> Location {
+    /// The place of the read with this name, as this Picard stores it.
+    pub(crate) fn locate(&self, name: &[u8], picard: PicardVersion) -> Location {
         let parsed = match self {
             Self::None => None,
             Self::Illumina => parse_location(name),
             Self::Pattern(pattern) => pattern.locate(name),
         };
-        parsed.unwrap_or(Location::NONE)
+        match picard {
+            PicardVersion::V3_5 => parsed.unwrap_or(Location::NONE),
+            PicardVersion::V2_27 => parsed.map_or(Location::NONE, Location::narrowed),
+        }
     }
 }
 
@@ -62,7 +65,7 @@ impl NamePattern {
     fn locate(&self, name: &[u8]) -> Option<Location> {
         let groups = self.0.captures(name)?;
         let number = |group| java_integer(groups.get(group)?.as_bytes());
-        Some(Location::narrowed(number(1)?, number(2)?, number(3)?))
+        Some(Location::new(number(1)?, number(2)?, number(3)?))
     }
 }
 
@@ -79,7 +82,7 @@ fn parse_location(name: &[u8]) -> Option<Location> {
     }
     let mut fields = name.rsplit(|&byte| byte == b':').map(leading_integer);
     let (y, x, tile) = (fields.next()??, fields.next()??, fields.next()??);
-    Some(Location::narrowed(tile, x, y))
+    Some(Location::new(tile, x, y))
 }
 
 /// An optional minus sign and digits; anything behind them is ignored. Wraps at 32 bits, as Java.
@@ -131,9 +134,27 @@ mod tests {
     }
 
     #[test]
+    fn x_and_y_have_as_many_bits_as_in_each_picard_and_tiles_have_16() {
+        let any: NamePattern = "[^:]*:[^:]*:(.*):(.*):(.*)".parse().unwrap();
+        let t = |name: &str, now: Location, before: Location| {
+            for source in [LocationSource::Illumina, LocationSource::Pattern(any.clone())] {
+                assert_eq!(source.locate(name.as_bytes(), PicardVersion::V3_5), now, "{name}");
+                assert_eq!(source.locate(name.as_bytes(), PicardVersion::V2_27), before, "{name}");
+            }
+        };
+        t("a:b:1101:32767:32767", place(1101, 32_767, 32_767), place(1101, 32_767, 32_767));
+        t("a:b:1101:32768:2", place(1101, 32_768, 2), place(1101, -32_768, 2));
+        t("a:b:1101:2:65537", place(1101, 2, 65_537), place(1101, 2, 1));
+        t("a:b:1101:-40000:2", place(1101, -40_000, 2), place(1101, 25_536, 2));
+        t("a:b:40000:2:3", place(-25_536, 2, 3), place(-25_536, 2, 3));
+        t("a:b:65535:40000:3", place(-1, 40_000, 3), place(-1, -25_536, 3));
+    }
+
+    #[test]
     fn whole_names_match_and_give_three_numbers() {
         let t = |pattern: &str, name: &str| {
-            LocationSource::Pattern(pattern.parse().unwrap()).locate(name.as_bytes())
+            let source = LocationSource::Pattern(pattern.parse().unwrap());
+            source.locate(name.as_bytes(), PicardVersion::V3_5)
         };
         let of_fields = "(?:.*;)?([0-9]+)[^;]*;([0-9]+)[^;]*;([0-9]+)[^;]*$";
         assert_eq!(t(of_fields, "run;7;12a;34;56"), place(12, 34, 56));
@@ -148,7 +169,7 @@ mod tests {
         assert_eq!(t(any, "+1,-2,3"), place(1, -2, 3));
         assert_eq!(t(any, "1,2,2147483648"), Location::NONE);
         assert_eq!(t(any, "1,2, 3"), Location::NONE);
-        assert_eq!(t(any, "40000,32800,3"), place(-25_536, -32_736, 3));
+        assert_eq!(t(any, "40000,32800,3"), place(-25_536, 32_800, 3));
         assert!("(.)(.)".parse::<NamePattern>().unwrap_err().contains("2 groups"));
         assert!("(.)(.)(.".parse::<NamePattern>().is_err());
     }

@@ -119,8 +119,7 @@ impl MappedRead {
 /// The pair of two ends with their ordinals, the first one being earlier in the file; `None` where
 /// they are no mates (RNEXT of the first names another reference than that of the second).
 ///
-/// The location, library and read group of the first count; mates with different ones make a pair,
-/// too (Picard's map of pending reads has the constant "RG" in its keys, not the read group).
+/// The location, library and read group of the first count.
 pub(crate) fn pair_up(
     [(first_ordinal, first), (this_ordinal, this)]: [(u64, &MappedRead); 2],
     location: impl FnOnce() -> Location,

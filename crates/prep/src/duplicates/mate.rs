@@ -13,8 +13,8 @@ use crate::duplicates::barcode::ReadBarcodes;
 
 /// A mapped primary record with a mapped mate.
 ///
-/// Its name is kept as a hash of 128 bits: among 10^10 names the odds that any two share theirs
-/// are below 10^-18.
+/// Its name, with its read group where that counts, is stored as a hash of 128 bits: among 10^10
+/// names the odds that any two share theirs are below 10^-18.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MateEnd {
     name: [u64; 2],
@@ -51,8 +51,18 @@ impl MateEnd {
     /// Size of the serialised form.
     pub(crate) const BYTES: usize = 64;
 
-    pub(crate) fn new(name: &[u8], record: u64, location: Location, read: MappedRead) -> Self {
-        Self { name: hash_128(&[name]), record, location, read }
+    /// Of a read; its mate is one of the same name and the same `group`, which is `None` for all
+    /// reads where read groups do not count.
+    pub(crate) fn new(
+        name: &[u8],
+        group: Option<u16>,
+        record: u64,
+        location: Location,
+        read: MappedRead,
+    ) -> Self {
+        let group = group.map(u16::to_le_bytes);
+        let group = group.as_ref().map_or(&[][..], |bytes| bytes);
+        Self { name: hash_128(&[name, group]), record, location, read }
     }
 
     /// Partition of `partitions` that all reads of this name go to.
@@ -224,7 +234,7 @@ mod tests {
             score: 7,
             barcodes: ReadBarcodes::default(),
         };
-        MateEnd::new(name.as_bytes(), record, Location::NONE, read)
+        MateEnd::new(name.as_bytes(), None, record, Location::NONE, read)
     }
 
     fn pairs(mates: &mut [MateEnd]) -> Result<Vec<(u64, u64)>, NameUsedTwice> {
@@ -255,6 +265,21 @@ mod tests {
         t(&[mate("a", 0, 0, 1), mate("a", 1, 2, 0)], &[]);
         let others = [mate("b", 4, 0, 0), mate("a", 1, 0, 0), mate("b", 3, 0, 0)];
         t(&[&others[..], &[mate("a", 0, 0, 0)]].concat(), &[(1, 0), (4, 3)]);
+    }
+
+    #[test]
+    fn mates_are_of_one_read_group_where_groups_count() {
+        let of = |group, record| MateEnd {
+            name: MateEnd::new(b"a", group, 0, Location::NONE, mate("a", 0, 0, 0).read).name,
+            ..mate("a", record, 0, 0)
+        };
+        let four = [(Some(1), 0), (Some(2), 1), (Some(1), 2), (Some(2), 3)];
+        let mut groups = four.map(|(group, record)| of(group, record));
+        assert_eq!(pairs(&mut groups), Ok(vec![(2, 0), (3, 1)]));
+        assert_eq!(pairs(&mut [of(Some(1), 0), of(Some(2), 1)]), Ok(vec![]));
+        // By name alone they are four reads of one name.
+        let mut names = four.map(|(_, record)| of(None, record));
+        assert_eq!(pairs(&mut names), Err(NameUsedTwice { first: 0, second: 2 }));
     }
 
     #[test]

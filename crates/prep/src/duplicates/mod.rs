@@ -63,6 +63,17 @@ pub enum DuplicateMode {
     Coordinate,
 }
 
+/// Which Picard is followed where its releases mark other duplicates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PicardVersion {
+    /// Picard 3.5.0: x and y of a read's place have 32 bits, and mates are reads of one name and
+    /// one read group.
+    #[default]
+    V3_5,
+    /// Picard 2.27.5: x and y have 16 bits, and mates are reads of one name.
+    V2_27,
+}
+
 /// What duplicate resolution needs to know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DuplicateOptions {

@@ -11,8 +11,8 @@ use crate::duplicates::barcode::{BarcodeError, BarcodeTags};
 use crate::duplicates::location::LocationSource;
 use crate::duplicates::metrics::DuplicationCounters;
 use crate::duplicates::{
-    DuplicateMode, FragmentEnd, GroupIndex, LibraryTable, MappedRead, MateEnd, PairEnd,
-    PairedMarker, pair_up,
+    DuplicateMode, FragmentEnd, GroupIndex, LibraryTable, Location, MappedRead, MateEnd, PairEnd,
+    PairedMarker, PicardVersion, pair_up,
 };
 
 /// Why a template has no read ends.
@@ -64,6 +64,23 @@ pub struct ReadEndOptions {
     pub locations: LocationSource,
     /// Tags whose values duplicates must share.
     pub barcodes: BarcodeTags,
+    /// Which Picard is followed.
+    pub picard: PicardVersion,
+}
+
+impl ReadEndOptions {
+    /// The place of the read with this name.
+    fn locate(&self, name: &[u8]) -> Location {
+        self.locations.locate(name, self.picard)
+    }
+
+    /// The read group that mates must share; the same for all where it does not count.
+    fn group_of_mates(&self, read: &MappedRead) -> Option<u16> {
+        match self.picard {
+            PicardVersion::V3_5 => Some(read.read_group),
+            PicardVersion::V2_27 => None,
+        }
+    }
 }
 
 /// The entries of one template.
@@ -80,9 +97,9 @@ pub struct ReadEnds {
 /// Makes the entries of one template and counts its records as examined.
 ///
 /// `records` are all framed records of the template (or of a name group), in input order;
-/// `template` is its ordinal. A mapped record is one without flag 0x4 and with a reference. Mates
-/// of different libraries, which no aligner writes, are examined in their own library and counted
-/// as duplicates in that of the first.
+/// `template` is its ordinal. A mapped record is one without flag 0x4 and with a reference. Reads
+/// of different read groups are no mates, but as in Picard 2.27.5, which examines each in its own
+/// library and counts both as duplicates in that of the first.
 ///
 /// # Errors
 /// A malformed record, or more than two mapped primary records.
@@ -113,17 +130,20 @@ pub fn examine_template(
         let Some((read, name)) = read else { continue };
         if read.mate_reference == -1 {
             ends.fragments[index] =
-                Some(read.fragment(template, options.locations.locate(name), options.mode));
+                Some(read.fragment(template, options.locate(name), options.mode));
         } else {
             ends.markers[index] = Some(read.marker());
         }
     }
-    if let [Some(a), Some(b)] = &primaries {
+    let group = |read: &MappedRead| options.group_of_mates(read);
+    if let [Some(a), Some(b)] = &primaries
+        && group(&a.0) == group(&b.0)
+    {
         // The order of the records in the file: emission order, or the sorter's.
         let swapped = options.mode == DuplicateMode::Coordinate && b.0.sort_key() < a.0.sort_key();
         let ((first, name), (this, _)) = if swapped { (b, a) } else { (a, b) };
         let both = [(template, first), (template, this)];
-        ends.pair = pair_up(both, || options.locations.locate(name), options.mode);
+        ends.pair = pair_up(both, || options.locate(name), options.mode);
     }
     Ok(ends)
 }
@@ -156,12 +176,13 @@ pub(crate) fn examine_single(
     let Some(read) = examine_record(record, table, options, counters).map_err(malformed)? else {
         return Ok(RecordEnds::None);
     };
-    let location = options.locations.locate(record.name());
+    let location = options.locate(record.name());
     if read.mate_reference == -1 {
         let fragment = read.fragment(ordinal, location, DuplicateMode::Coordinate);
         return Ok(RecordEnds::Fragment(fragment));
     }
-    let mate = MateEnd::new(record.name(), ordinal, location, read);
+    let group = options.group_of_mates(&read);
+    let mate = MateEnd::new(record.name(), group, ordinal, location, read);
     Ok(RecordEnds::Mate(read.marker(), mate))
 }
 

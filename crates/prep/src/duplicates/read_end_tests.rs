@@ -77,11 +77,13 @@ const QUERY: ReadEndOptions = ReadEndOptions {
     mode: DuplicateMode::Query,
     locations: LocationSource::Illumina,
     barcodes: NO_BARCODES,
+    picard: PicardVersion::V3_5,
 };
 const COORDINATE: ReadEndOptions = ReadEndOptions {
     mode: DuplicateMode::Coordinate,
     locations: LocationSource::Illumina,
     barcodes: NO_BARCODES,
+    picard: PicardVersion::V3_5,
 };
 
 fn table() -> LibraryTable {
@@ -225,8 +227,13 @@ fn libraries_and_read_groups() {
     let read2 = Sam { flags: 0x81, ..read1.clone() };
     let both = examine(&[read1.clone(), read2.clone()], QUERY).unwrap().pair.unwrap();
     assert_eq!((both.library, both.read_group), (2, 1));
-    let other_group = Sam { read_group: Some("b"), ..read2.clone() };
-    let both = examine(&[other_group, read1.clone()], QUERY).unwrap().pair.unwrap();
+    // Of two read groups: no mates, but in Picard 2.27.5 in the library of the first.
+    let other_group = [Sam { read_group: Some("b"), ..read2.clone() }, read1.clone()];
+    let apart = examine(&other_group, QUERY).unwrap();
+    assert_eq!((apart.pair, apart.fragments), (None, [None; 2]));
+    assert_eq!(apart.markers.map(|marker| marker.unwrap().library), [1, 2]);
+    let by_name = ReadEndOptions { picard: PicardVersion::V2_27, ..QUERY };
+    let both = examine(&other_group, by_name).unwrap().pair.unwrap();
     assert_eq!((both.library, both.read_group), (1, 0));
     let bare = |sam: &Sam| Sam { read_group: None, ..sam.clone() };
     let both = examine(&[bare(&read1), bare(&read2)], QUERY).unwrap().pair.unwrap();

@@ -1,7 +1,8 @@
-//! What the mates of a pair say of each other, set right: `samtools fixmate` (1.16).
+//! What the mates of a pair say of each other, set right: `samtools fixmate` (1.24).
 //!
-//! Primary records of a name are taken in pairs as they come; one that is left over is no pair.
-//! Secondary and supplementary records stay as they are.
+//! Every record is sanitized first ([`super::sanitize`]). The first primary record of a name is
+//! the mate of each later one. Supplementary records of paired reads take what the mate says, and
+//! secondary records do not change.
 
 use seqloom_format::bam::edit::{
     remove_tag, set_flags, set_mate_position, set_mate_reference_id, set_position,
@@ -9,6 +10,7 @@ use seqloom_format::bam::edit::{
 };
 use seqloom_format::bam::{AuxValue, CIGAR_LETTERS, Flags, Header, RecordError, RecordRef};
 
+use super::sanitize::Sanitizer;
 use super::{Stage, StepError, StepScratch, TemplateRecords, TemplateStep};
 
 /// Base qualities below this one do not count in a mate score (samtools).
@@ -40,12 +42,13 @@ impl Default for FixMatesOptions {
 }
 
 /// Sets RNEXT, PNEXT, TLEN, mate flags, `MQ`, `MC` and `ms` of the mates of each pair; an unmapped
-/// mate is placed beside the mapped one. A record past the end of its reference counts as
-/// unmapped. What is left without a mate loses its mate flags.
+/// mate takes the place of the mapped one. Supplementary records get the same of their read's mate,
+/// but for TLEN and `ms`. A primary record without a mate loses RNEXT, PNEXT, TLEN and the flags of
+/// a mate's strand and of proper pairs.
 #[derive(Debug, Clone)]
 pub(crate) struct FixMates {
     options: FixMatesOptions,
-    lengths_bp: Vec<i64>,
+    sanitizer: Sanitizer,
 }
 
 /// What a mate must know of a primary record.
@@ -54,7 +57,7 @@ struct Mate {
     flags: u16,
     reference_id: i32,
     position: i32,
-    /// Position behind the last aligned base, 0-based.
+    /// Position after the last aligned base, 0-based.
     end: i64,
     mapping_quality: u8,
     score: u32,
@@ -65,55 +68,59 @@ impl Mate {
         self.flags & bits != 0
     }
 
-    /// 5' end: behind the last base for a reverse read, as samtools has it.
+    /// 5' end: after the last base for a reverse read, as samtools has it.
     fn five_prime(&self) -> i64 {
         if self.is(Flags::REVERSE) { self.end } else { i64::from(self.position) }
     }
+
+    /// Which read of the template it is, as samtools counts: 1 for flag 0x80, else 0.
+    fn read_index(&self) -> usize {
+        usize::from(self.is(Flags::SECOND_OF_PAIR))
+    }
+}
+
+/// The primary records of a template, as indices of its records.
+#[derive(Debug, Default)]
+struct Primaries {
+    first: Option<usize>,
+    has_pair: bool,
+    /// The last primary record of each read.
+    of_read: [Option<usize>; 2],
 }
 
 impl FixMates {
     /// The step for records with the references of `header`.
     #[must_use]
     pub(crate) fn new(header: &Header, options: FixMatesOptions) -> Self {
-        let lengths_bp = header.references().iter().map(|it| i64::from(it.length)).collect();
-        Self { options, lengths_bp }
+        Self { options, sanitizer: Sanitizer::new(header) }
     }
 
-    /// Reads a primary record; one without a place, or that ends past its reference, is unmapped.
     fn examine(&self, body: &[u8]) -> Result<Mate, RecordError> {
         let record = RecordRef::new(body)?;
-        let mut flags = record.flags();
-        if record.reference_id() < 0 || record.position() < 0 {
-            flags |= Flags::UNMAPPED;
-        }
-        let end = record.reference_end();
-        let index = usize::try_from(record.reference_id()).ok();
-        if let (0, Some(index)) = (flags & Flags::UNMAPPED, index) {
-            let unknown = RecordError::UnknownReference(record.reference_id());
-            if end > *self.lengths_bp.get(index).ok_or(unknown)? {
-                flags |= Flags::UNMAPPED;
-            }
-        }
         let score = if self.options.mate_score { mate_score(record.qualities()) } else { 0 };
         Ok(Mate {
-            flags,
+            flags: record.flags(),
             reference_id: record.reference_id(),
             position: record.position(),
-            end,
+            end: record.reference_end(),
             mapping_quality: record.mapping_quality(),
             score,
         })
     }
 
-    /// The primary records of two mates; which of them are to be removed.
+    /// The primary records of two mates.
     fn fix_pair(
         &self,
         [body1, body2]: [&mut Vec<u8>; 2],
         scratch: &mut StepScratch,
-    ) -> Result<[bool; 2], StepError> {
+    ) -> Result<(), StepError> {
         let (mut mate1, mut mate2) = (self.examine(body1)?, self.examine(body2)?);
         let (was1, was2) = (mate1, mate2);
-        sync_flags_and_places(&mut mate1, &mut mate2);
+        take_places(&mut mate1, &mut mate2);
+        mate1.flags |= Flags::PAIRED;
+        mate2.flags |= Flags::PAIRED;
+        take_mate_flags(&mut mate1.flags, &mate2);
+        take_mate_flags(&mut mate2.flags, &mate1);
         // Text of CIGARs is the same before and after: places and flags are written later.
         set_mate_tags(body2, body1, &mate1, &mate2, scratch)?;
         set_mate_tags(body1, body2, &mate2, &mate1, scratch)?;
@@ -121,36 +128,73 @@ impl FixMates {
         if self.options.template_cigar {
             set_template_cigar((&mate1, body1), (&mate2, body2), scratch)?;
         }
+        let mut lost = 0;
         if self.options.proper_pair_check && !is_plausible_pair(&mate1, &mate2) {
-            mate1.flags &= !Flags::PROPER_PAIR;
-            mate2.flags &= !Flags::PROPER_PAIR;
+            lost |= Flags::PROPER_PAIR;
         }
         if self.options.mate_score {
             set_tag(body1, *b"ms", AuxValue::Int32(mate2.score.cast_signed()))?;
             set_tag(body2, *b"ms", AuxValue::Int32(mate1.score.cast_signed()))?;
         }
-        let removed = self.options.remove_unmapped;
-        let [drop1, drop2] = [mate1, mate2].map(|mate| removed && mate.is(Flags::UNMAPPED));
-        let no_mate = Flags::PAIRED | Flags::MATE_REVERSE | Flags::PROPER_PAIR;
-        mate1.flags &= if drop2 { !no_mate } else { u16::MAX };
-        mate2.flags &= if drop1 { !no_mate } else { u16::MAX };
+        let of_mate = Flags::MATE_REVERSE | Flags::PROPER_PAIR;
+        let is_removed = |mate: &Mate| self.options.remove_unmapped && mate.is(Flags::UNMAPPED);
+        let lost1 = lost | if is_removed(&mate2) { of_mate } else { 0 };
+        let lost2 = lost | if is_removed(&mate1) { of_mate } else { 0 };
+        mate1.flags &= !lost1;
+        mate2.flags &= !lost2;
         write_back(body1, &was1, &mate1, &mate2, length)?;
         write_back(body2, &was2, &mate2, &mate1, length.wrapping_neg())?;
-        Ok([drop1, drop2])
+        Ok(())
     }
 
-    /// A primary record without a mate; whether it is to be removed.
-    fn fix_single(&self, body: &mut [u8]) -> Result<bool, StepError> {
-        let mut mate = self.examine(body)?;
-        let was = mate;
-        if mate.is(Flags::UNMAPPED) {
-            mate.reference_id = -1;
-            mate.position = -1;
+    /// A primary record without a mate.
+    fn fix_single(&self, body: &mut [u8]) -> Result<(), StepError> {
+        let was = self.examine(body)?;
+        let flags = was.flags & !(Flags::MATE_REVERSE | Flags::PROPER_PAIR);
+        let none = Mate { reference_id: -1, position: -1, ..was };
+        write_back(body, &was, &Mate { flags, ..was }, &none, 0)
+    }
+
+    /// A supplementary record and the primary record of its read's mate.
+    fn fix_supplementary(
+        &self,
+        [body, mate_body]: [&mut Vec<u8>; 2],
+        scratch: &mut StepScratch,
+    ) -> Result<(), StepError> {
+        let (mut own, mate) = (self.examine(body)?, self.examine(mate_body)?);
+        take_mate_flags(&mut own.flags, &mate);
+        set_mate_tags(body, mate_body, &mate, &own, scratch)?;
+        set_flags(body, own.flags)?;
+        set_mate_reference_id(body, mate.reference_id)?;
+        set_mate_position(body, mate.position)?;
+        Ok(())
+    }
+
+    /// Pairs the primary records of a template.
+    fn fix_primaries(
+        &self,
+        template: &mut TemplateRecords,
+        scratch: &mut StepScratch,
+    ) -> Result<Primaries, StepError> {
+        let mut primaries = Primaries::default();
+        for index in 0..template.len() {
+            let Some(body) = template.body(index) else { continue };
+            let this = self.examine(body)?;
+            if this.is(Flags::SECONDARY | Flags::SUPPLEMENTARY) {
+                continue;
+            }
+            primaries.of_read[this.read_index()] = Some(index);
+            let first = *primaries.first.get_or_insert(index);
+            if let Some(bodies) = template.mates_mut([first, index]) {
+                primaries.has_pair = true;
+                self.fix_pair(bodies, scratch)?;
+            }
         }
-        mate.flags &= !(Flags::PAIRED | Flags::MATE_REVERSE | Flags::PROPER_PAIR);
-        let none = Mate { reference_id: -1, position: -1, ..mate };
-        write_back(body, &was, &mate, &none, 0)?;
-        Ok(self.options.remove_unmapped && mate.is(Flags::UNMAPPED))
+        let alone = primaries.first.filter(|_| !primaries.has_pair);
+        if let Some(body) = alone.and_then(|index| template.body_mut(index)) {
+            self.fix_single(body)?;
+        }
+        Ok(primaries)
     }
 }
 
@@ -168,36 +212,40 @@ impl TemplateStep for FixMates {
         template: &mut TemplateRecords,
         scratch: &mut StepScratch,
     ) -> Result<(), StepError> {
-        let mut waiting = None;
         for index in 0..template.len() {
-            let Some(body) = template.body(index) else { continue };
-            let flags = RecordRef::new(body)?.flags();
-            if flags & Flags::SECONDARY != 0 && self.options.remove_unmapped {
-                template.remove(index);
-            }
-            if flags & (Flags::SECONDARY | Flags::SUPPLEMENTARY) != 0 {
-                continue;
-            }
-            let Some(first) = waiting.take() else {
-                waiting = Some(index);
-                continue;
-            };
-            let mates = [first, index];
-            let Some(bodies) = template.mates_mut(mates) else { continue };
-            for (mate, is_dropped) in mates.into_iter().zip(self.fix_pair(bodies, scratch)?) {
-                if is_dropped {
-                    template.remove(mate);
-                }
+            if let Some(body) = template.body_mut(index) {
+                self.sanitizer.apply(body, &mut scratch.cigar)?;
             }
         }
-        if let Some(index) = waiting
-            && let Some(body) = template.body_mut(index)
-            && self.fix_single(body)?
-        {
-            template.remove(index);
+        let primaries = self.fix_primaries(template, scratch)?;
+        for index in 0..template.len() {
+            let Some(body) = template.body(index) else { continue };
+            let this = self.examine(body)?;
+            let mate = primaries.of_read[1 - this.read_index()];
+            let bodies = mate.and_then(|mate| template.mates_mut([index, mate]));
+            if let Some(bodies) = bodies
+                && this.is(Flags::SUPPLEMENTARY)
+                && this.is(Flags::PAIRED)
+            {
+                self.fix_supplementary(bodies, scratch)?;
+            }
+        }
+        if self.options.remove_unmapped {
+            remove_unmapped(template)?;
         }
         Ok(())
     }
+}
+
+/// Removes unmapped reads and secondary alignments.
+fn remove_unmapped(template: &mut TemplateRecords) -> Result<(), StepError> {
+    for index in 0..template.len() {
+        let Some(body) = template.body(index) else { continue };
+        if RecordRef::new(body)?.flags() & (Flags::SECONDARY | Flags::UNMAPPED) != 0 {
+            template.remove(index);
+        }
+    }
+    Ok(())
 }
 
 /// Sum of the qualities of at least 15; absent ones count 255 each, as in samtools.
@@ -206,9 +254,8 @@ fn mate_score(qualities: &[u8]) -> u32 {
     scored.fold(0_u32, |sum, &quality| sum.wrapping_add(quality.into()))
 }
 
-/// An unmapped mate takes the place of a mapped one, and each takes over what the other's flags
-/// say. A mate-unmapped flag is set where it is missing, never cleared: as in samtools.
-fn sync_flags_and_places(mate1: &mut Mate, mate2: &mut Mate) {
+/// An unmapped mate takes the place of a mapped one.
+fn take_places(mate1: &mut Mate, mate2: &mut Mate) {
     let place = |from: &Mate, to: &mut Mate| {
         if to.is(Flags::UNMAPPED) && !from.is(Flags::UNMAPPED) {
             to.reference_id = from.reference_id;
@@ -217,14 +264,14 @@ fn sync_flags_and_places(mate1: &mut Mate, mate2: &mut Mate) {
     };
     place(&*mate1, mate2);
     place(&*mate2, mate1);
-    let sync = |from: &Mate, to: &mut Mate| {
-        to.flags |= Flags::PAIRED;
-        to.flags &= !Flags::MATE_REVERSE;
-        to.flags |= if from.is(Flags::REVERSE) { Flags::MATE_REVERSE } else { 0 };
-        to.flags |= if from.is(Flags::UNMAPPED) { Flags::MATE_UNMAPPED } else { 0 };
-    };
-    sync(&*mate1, mate2);
-    sync(&*mate2, mate1);
+}
+
+/// Takes over what the mate's flags say. A mate-unmapped flag is set where it is missing, never
+/// cleared: as in samtools.
+fn take_mate_flags(flags: &mut u16, mate: &Mate) {
+    *flags &= !Flags::MATE_REVERSE;
+    *flags |= if mate.is(Flags::REVERSE) { Flags::MATE_REVERSE } else { 0 };
+    *flags |= if mate.is(Flags::UNMAPPED) { Flags::MATE_UNMAPPED } else { 0 };
 }
 
 /// `MQ` where the mate is mapped, and `MC` where either is.
@@ -352,8 +399,7 @@ fn write_back(
     set_mate_reference_id(body, mate.reference_id)?;
     set_mate_position(body, mate.position)?;
     set_template_length(body, template_length)?;
-    let moved = was.position != own.position || (was.flags ^ own.flags) & Flags::UNMAPPED != 0;
-    if moved {
+    if was.position != own.position {
         update_bin(body)?;
     }
     Ok(())

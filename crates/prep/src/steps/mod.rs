@@ -26,6 +26,7 @@ mod mismatches;
 mod molecule;
 mod options;
 mod read_group;
+mod sanitize;
 mod sequences;
 mod tags;
 mod template;

@@ -39,8 +39,8 @@ pub(crate) fn template(records: &[u8]) {
     let table = LibraryTable::new(&Header::parse(HEADER).unwrap()).unwrap();
     for mode in [DuplicateMode::Query, DuplicateMode::Coordinate] {
         let mut counters = DuplicationCounters::new(table.libraries().len());
-        let (locations, barcodes) = Default::default();
-        let options = ReadEndOptions { mode, locations, barcodes };
+        let (locations, barcodes, picard) = Default::default();
+        let options = ReadEndOptions { mode, locations, barcodes, picard };
         let mut pairs = Vec::new();
         for ordinal in 0..2 {
             let Ok(ends) = examine_template(records, ordinal, &table, &options, &mut counters)

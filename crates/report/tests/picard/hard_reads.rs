@@ -196,6 +196,7 @@ fn write_template(
         }
         for (chance, tags) in [
             (50, ["\tMQ:i:60", "\tMQ:i:19", "\tMQ:i:20"]),
+            (40, ["\tMC:Z:30M", "\tMC:Z:5S20M3D4M", "\tMC:Z:1M"]),
             (60, ["\tNM:i:3", "\tNM:i:0", "\tNM:i:300"]),
             (10, ["\tXN:i:1", "\tXN:i:0", "\tXN:Z:1"]),
             (5, ["\tSA:Z:chr0,1,+,30M,60,0;"; 3]),

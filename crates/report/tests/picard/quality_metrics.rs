@@ -12,9 +12,11 @@ use seqloom_prep::input::ReferenceSequences;
 use seqloom_prep::metrics::quality::{GatheredMetrics, MetricsRequest, MetricsVisitors};
 use seqloom_report::picard;
 use seqloom_report::samtools_stats::write_samtools_stats;
+use seqloom_testkit::referees::{PICARD, Picard};
+use seqloom_testkit::running::words;
 
 use crate::hard_reads::{HardReads, Reads};
-use crate::{picard_jar, read_bam, run};
+use crate::{find_picard, read_bam, run};
 
 /// Records that one worker sees before the next one gets some.
 const PORTION: usize = 50;
@@ -72,7 +74,7 @@ fn body(text: &str) -> &str {
 
 /// Picard's texts; `None` when it ends with an error.
 fn run_picard(
-    jar: &Path,
+    picard: &Picard,
     folder: &Path,
     bam: &Path,
     fasta: Option<&Path>,
@@ -83,9 +85,8 @@ fn run_picard(
     fs::set_permissions(&plotter, fs::Permissions::from_mode(0o755)).unwrap();
     let path = std::env::var("PATH").unwrap_or_default();
     let out = folder.join("picard");
-    let mut command = Command::new("java");
+    let mut command = picard.command();
     command.env("PATH", format!("{}:{path}", folder.display()));
-    command.args(["-Xmx1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-jar"]).arg(jar);
     command.args(["CollectMultipleMetrics", "PROGRAM=null", "VALIDATION_STRINGENCY=SILENT"]);
     for program in [
         "CollectAlignmentSummaryMetrics",
@@ -144,7 +145,7 @@ fn summary(text: &str) -> String {
 
 /// Compares with `samtools stats`; false when that fails.
 fn compare_stats(bam: &Path, metrics: &GatheredMetrics) -> bool {
-    let output = Command::new("samtools").arg("stats").arg(bam).output().unwrap();
+    let output = words("samtools stats").arg(bam).output().unwrap();
     if !output.status.success() {
         return false;
     }
@@ -157,9 +158,14 @@ fn compare_stats(bam: &Path, metrics: &GatheredMetrics) -> bool {
 }
 
 /// Compares with Picard; false when that fails.
-fn compare_picard(jar: &Path, bam: &Path, fasta: Option<&Path>, metrics: &GatheredMetrics) -> bool {
+fn compare_picard(
+    picard: &Picard,
+    bam: &Path,
+    fasta: Option<&Path>,
+    metrics: &GatheredMetrics,
+) -> bool {
     let folder = tempfile::tempdir().unwrap();
-    let Some(theirs) = run_picard(jar, folder.path(), bam, fasta) else { return false };
+    let Some(theirs) = run_picard(picard, folder.path(), bam, fasta) else { return false };
     for ((ours, theirs), ending) in texts(metrics).iter().zip(&theirs).zip(ENDINGS) {
         let what = format!("{}: {ending}", bam.display());
         assert_eq!(ours.is_some(), theirs.is_some(), "{what}: is there, ours and theirs");
@@ -202,10 +208,7 @@ type Case = (&'static str, u64, usize, Reads, &'static [&'static str], bool);
 
 #[test]
 fn hard_reads_are_counted_as_picard_and_samtools_count_them() {
-    let Some(jar) = picard_jar() else {
-        seqloom_testkit::skip::skip("java, samtools, bgzip or Picard's jar is not there");
-        return;
-    };
+    let Some(picard) = find_picard(PICARD[0]) else { return };
     let cases: [Case; 6] = [
         ("sorted, with reference", 1, 4000, Reads::Mixed, &["sort"], true),
         ("sorted", 2, 4000, Reads::Mixed, &["sort"], false),
@@ -223,16 +226,13 @@ fn hard_reads_are_counted_as_picard_and_samtools_count_them() {
         let metrics = count(&records, reference.as_ref());
         assert!(compare_stats(&bam, &metrics), "{name}");
         let fasta = with_reference.then_some(fasta.as_path());
-        assert!(compare_picard(&jar, &bam, fasta, &metrics), "{name}");
+        assert!(compare_picard(&picard, &bam, fasta, &metrics), "{name}");
     }
 }
 
 #[test]
 fn real_data_are_counted_as_picard_and_samtools_count_them() {
-    let Some(jar) = picard_jar() else {
-        seqloom_testkit::skip::skip("java, samtools, bgzip or Picard's jar is not there");
-        return;
-    };
+    let Some(picard) = find_picard(PICARD[0]) else { return };
     let Some(folder) = seqloom_testkit::skip::data("bam") else { return };
     let mut files = vec!["picard_2.27.5_expected/NA12878.20.21.unmapped.orig.md.bam".to_owned()];
     files.extend((1..=5).map(|sample| format!("nf-cmgg/Sample{sample}.bam")));
@@ -241,7 +241,7 @@ fn real_data_are_counted_as_picard_and_samtools_count_them() {
         let bam = folder.join(file);
         let metrics = count(&read_bam(&bam).1, None);
         assert!(compare_stats(&bam, &metrics));
-        assert!(compare_picard(&jar, &bam, None, &metrics));
+        assert!(compare_picard(&picard, &bam, None, &metrics));
     }
 }
 
@@ -263,10 +263,7 @@ fn alignments(folder: &Path, found: &mut Vec<PathBuf>) {
 
 #[test]
 fn test_files_of_others_are_counted_as_samtools_and_picard_count_them() {
-    let Some(jar) = picard_jar() else {
-        seqloom_testkit::skip::skip("java, samtools, bgzip or Picard's jar is not there");
-        return;
-    };
+    let Some(picard) = find_picard(PICARD[0]) else { return };
     let Some(data) = seqloom_testkit::skip::data("bam") else { return };
     let mut files = Vec::new();
     for folder in ["samtools_test", "htslib_test", "picard_testdata/sam"] {
@@ -279,7 +276,7 @@ fn test_files_of_others_are_counted_as_samtools_and_picard_count_them() {
     let (every, picard_every) = if is_slow { (1, 10) } else { (5, 100) };
     for (index, file) in files.iter().enumerate().step_by(every) {
         let (from, to) = (file.to_str().unwrap(), bam.to_str().unwrap());
-        let made = Command::new("samtools").args(["view", "-b", "-o", to, from]).output().unwrap();
+        let made = words("samtools view -b -o").args([to, from]).output().unwrap();
         if !made.status.success() {
             continue;
         }
@@ -291,7 +288,7 @@ fn test_files_of_others_are_counted_as_samtools_and_picard_count_them() {
         let metrics = count(&records, None);
         by_samtools += usize::from(compare_stats(&bam, &metrics));
         if index % picard_every == 0 {
-            by_picard += usize::from(compare_picard(&jar, &bam, None, &metrics));
+            by_picard += usize::from(compare_picard(&picard, &bam, None, &metrics));
         }
     }
     eprintln!(

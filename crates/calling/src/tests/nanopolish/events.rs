@@ -36,8 +36,12 @@ fn eventalign(data: &Path, folder: &Path) -> (String, String) {
     fs::write(file("draft.fa"), draft).unwrap();
     let (region, bam) = (if skip::slow_tests() { None } else { Some(REGION) }, file("reads.bam"));
     let all = data.join("reads.sorted.bam");
-    run(Command::new("samtools").args(["view", "-b", "-o"]).arg(&bam).arg(all).args(region));
-    run(Command::new("samtools").arg("index").arg(&bam));
+    run(seqloom_testkit::running::words("samtools")
+        .args(["view", "-b", "-o"])
+        .arg(&bam)
+        .arg(all)
+        .args(region));
+    run(seqloom_testkit::running::words("samtools").arg("index").arg(&bam));
     let fast5 = data.join("fast5_files");
     run(Command::new("nanopolish").args(["index", "-d"]).arg(fast5).arg(file("reads.fasta")));
     let table = run(Command::new("nanopolish")

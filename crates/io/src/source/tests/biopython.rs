@@ -160,7 +160,7 @@ fn unaligned_bam_of_samtools_reads_as_the_fastq_it_was_made_of() {
     let [first, second] = ["reads_1.fq.gz", "reads_2.fq.gz"].map(|name| folder.join(name));
     let scratch = tempfile::tempdir().unwrap();
     let bam = scratch.path().join("unaligned");
-    let status = std::process::Command::new("samtools")
+    let status = seqloom_testkit::running::words("samtools")
         .args(["import", "-O", "bam", "-R", "g", "-1"])
         .args([&first, &PathBuf::from("-2"), &second, &PathBuf::from("-o"), &bam])
         .status()

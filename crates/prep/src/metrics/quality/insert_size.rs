@@ -1,11 +1,11 @@
-//! Insert sizes by the orientation of pairs (Picard 2.27.5 CollectInsertSizeMetrics, default
+//! Insert sizes by the orientation of pairs (Picard 3.5.0 CollectInsertSizeMetrics, default
 //! options, all reads together).
 //!
 //! Counted: one record of each pair, the one that is not first of pair, when both mates are mapped
 //! and TLEN is not 0. QC-failed pairs count; duplicates, secondary and supplementary alignments do
 //! not.
 
-use seqloom_format::bam::{Flags, RecordRef};
+use seqloom_format::bam::{Flags, RecordRef, cigar};
 
 use super::histogram::Histogram;
 
@@ -41,8 +41,9 @@ impl PairOrientation {
         }
     }
 
-    /// Orientation of a record whose mate is mapped, on whichever sequence (htsjdk 3.0
-    /// SamPairUtil): where the reverse mate is unknown, TLEN says where it ends.
+    /// Orientation of a record whose mate is mapped on the same sequence (htsjdk 5.0 SamPairUtil).
+    /// Mates that share one position face each other. Where a reverse mate ends, its CIGAR says
+    /// (`MC`); without it, TLEN does.
     #[must_use]
     pub(crate) fn of(record: &RecordRef<'_>) -> Self {
         let is_reverse = record.has_flags(Flags::REVERSE);
@@ -52,12 +53,26 @@ impl PairOrientation {
         let position = i64::from(record.position());
         let is_facing = if is_reverse {
             let end = position + record.full_cigar().reference_span();
-            i64::from(record.mate_position()) + 1 < end
+            i64::from(record.mate_position()) < end
+        } else if let Some(span) = mate_span(record) {
+            position < i64::from(record.mate_position()) + span
         } else {
             record.template_length() > 0
         };
         if is_facing { Self::Fr } else { Self::Rf }
     }
+}
+
+/// Bases of the reference that the mate's CIGAR covers; `None` without a CIGAR that can be read.
+fn mate_span(record: &RecordRef<'_>) -> Option<i64> {
+    let text = record.find_aux(*b"MC").ok()??.as_string()?;
+    if text == b"*" {
+        return Some(0);
+    }
+    cigar::parse(text).try_fold(0, |span, op| {
+        let (code, length) = op.ok()?;
+        Some(span + if cigar::consumes_reference(code) { i64::from(length) } else { 0 })
+    })
 }
 
 /// Insert sizes of every orientation.
@@ -135,8 +150,9 @@ pub(super) fn counted_size(record: &RecordRef<'_>) -> Option<u32> {
         | Flags::DUPLICATE;
     let is_counted = record.flags() & (NOT_COUNTED | Flags::PAIRED) == Flags::PAIRED;
     let size = record.template_length().unsigned_abs();
-    // TLEN between sequences means nothing, and Picard counts it all the same.
-    (is_counted && size != 0).then_some(size)
+    // TLEN between sequences means nothing; Picard 2.27.5 counted it all the same.
+    let is_on_one = record.reference_id() == record.mate_reference_id();
+    (is_counted && is_on_one && size != 0).then_some(size)
 }
 
 impl InsertSizeMetrics {
@@ -184,6 +200,37 @@ fn widths(histogram: &Histogram, median_bp: u32) -> [u64; 11] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_records::body;
+
+    #[test]
+    fn orientation_is_that_of_htsjdk_5() {
+        let t = |flags, (start, mate), tlen: i32, mate_cigar: &str, expected| {
+            let mut body = body("n", flags, 0, start, 10);
+            body[20..24].copy_from_slice(&0_i32.to_le_bytes());
+            body[24..28].copy_from_slice(&i32::to_le_bytes(mate));
+            body[28..32].copy_from_slice(&tlen.to_le_bytes());
+            if !mate_cigar.is_empty() {
+                body.extend_from_slice(format!("MCZ{mate_cigar}\0").as_bytes());
+            }
+            let record = RecordRef::new(&body).unwrap();
+            assert_eq!(PairOrientation::of(&record), expected, "{flags:x} {start} {mate} {tlen}");
+        };
+        use PairOrientation::{Fr, Rf, Tandem};
+        let (forward, reverse) = (0x61, 0x91);
+        t(0x41, (5, 50), 55, "10M", Tandem);
+        t(0xb1, (5, 50), 55, "10M", Tandem);
+        // Ten bases, of which the last one is the mate's first.
+        t(reverse, (100, 109), -1, "", Fr);
+        t(reverse, (100, 110), -1, "", Rf);
+        t(forward, (100, 50), 1, "", Fr);
+        t(forward, (100, 50), 0, "", Rf);
+        // The mate's CIGAR goes before TLEN.
+        t(forward, (100, 91), -50, "5S10M3S", Fr);
+        t(forward, (100, 90), 50, "10M", Rf);
+        t(forward, (100, 90), 50, "5M5D5I", Rf);
+        t(forward, (100, 100), 50, "*", Rf);
+        t(forward, (100, 90), 50, "10", Fr);
+    }
 
     #[test]
     fn windows_grow_to_both_sides_of_the_median() {

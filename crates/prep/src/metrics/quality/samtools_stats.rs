@@ -14,14 +14,14 @@ const LONGEST_INSERT_BP: u32 = 8000;
 /// Average and deviation are those of the shortest inserts that make up this share.
 const MAIN_SHARE: f64 = 0.99;
 
-/// Sums of CRC-32 of names, packed bases and the first half of the qualities.
+/// Sums of CRC-32 of names, packed bases and qualities.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Checksum {
     /// Of names.
     pub names: u32,
     /// Of bases, two a byte.
     pub bases: u32,
-    /// Of as many bytes of the qualities as the packed bases have.
+    /// Of qualities; samtools 1.16 took the first half of them.
     pub qualities: u32,
 }
 
@@ -198,9 +198,8 @@ impl SamtoolsStatsCounts {
         let add = |sum: &mut u32, bytes: &[u8]| *sum = sum.wrapping_add(libdeflater::crc32(bytes));
         add(&mut self.checksum.names, record.name());
         if record.base_count() > 0 {
-            let packed = record.packed_bases();
-            add(&mut self.checksum.bases, packed);
-            add(&mut self.checksum.qualities, &record.qualities()[..packed.len()]);
+            add(&mut self.checksum.bases, record.packed_bases());
+            add(&mut self.checksum.qualities, record.qualities());
         }
     }
 
@@ -281,11 +280,11 @@ impl SamtoolsStatsCounts {
         let is_first = record.has_flags(Flags::FIRST_OF_PAIR);
         let is_reverse = record.has_flags(Flags::REVERSE);
         let offset = i64::from(record.mate_position()) - i64::from(record.position());
-        // Seen from the first read: is the last one to the right, or in the same place?
-        let is_right = if is_first { offset >= 0 } else { offset <= 0 };
+        // Seen from the first read: is the last one to the right?
+        let is_right = if is_first { offset > 0 } else { offset < 0 };
         let orientation = if is_reverse == record.has_flags(Flags::MATE_REVERSE) {
             OTHER
-        } else if is_right == (is_first != is_reverse) {
+        } else if offset == 0 || is_right == (is_first != is_reverse) {
             INWARD
         } else {
             OUTWARD

@@ -96,12 +96,13 @@ impl SortOrder {
         }
     }
 
-    /// Says in the header that its records have this order: SO is set, GO and SS go, because they
-    /// describe the order there was before. So does `samtools sort` 1.16.1; Picard leaves GO and
-    /// SS as they were, even where they are wrong now. [`Self::Keep`] changes nothing.
+    /// Says in the header that its records have this order: SO and SS are set as by `samtools sort`
+    /// 1.24, and GO is removed, because it describes the order there was before. Picard leaves GO
+    /// and SS as they were, even where they are wrong now. [`Self::Keep`] changes nothing.
     pub fn describe_in(self, header: &mut Header) {
         if let Some(value) = self.header_value() {
-            header.set_sort_order(value, None);
+            let sub_sort_order = (self == Self::QueryName).then_some("queryname:natural");
+            header.set_sort_order(value, sub_sort_order);
         }
     }
 
@@ -113,7 +114,7 @@ impl SortOrder {
             Self::Coordinate => keys::place_key(left).cmp(&keys::place_key(right)),
             Self::CoordinatePicard => compare_coordinate_picard(left, right),
             Self::QueryName => natural::compare(left.name(), right.name())
-                .then_with(|| read_bits(left).cmp(&read_bits(right))),
+                .then_with(|| read_and_kind(left).cmp(&read_and_kind(right))),
             Self::QueryNamePicard => {
                 left.name().cmp(right.name()).then_with(|| compare_namesakes_picard(left, right))
             }
@@ -144,6 +145,13 @@ impl SortOrder {
 /// Which read of its template a record is, as samtools compares it.
 fn read_bits(record: &RecordRef<'_>) -> u16 {
     record.flags() & (Flags::FIRST_OF_PAIR | Flags::SECOND_OF_PAIR)
+}
+
+/// Which read, then primary, supplementary, secondary: as samtools 1.24 compares FLAG (1.16.1
+/// compares the read alone).
+fn read_and_kind(record: &RecordRef<'_>) -> u16 {
+    let is = |flag| u16::from(record.has_flags(flag));
+    read_bits(record) << 2 | is(Flags::SECONDARY) << 1 | is(Flags::SUPPLEMENTARY)
 }
 
 /// htsjdk's `SAMRecordCoordinateComparator`.

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use seqloom_testkit::gatk::Gatk;
+use seqloom_testkit::referees::compared;
 use seqloom_testkit::skip::slow_tests;
 
 use super::common::{
@@ -80,6 +81,7 @@ pub(crate) fn compare(gatk: &Gatk, ways: &[Way], bam: &Path, report: &Path, fold
         gatk.run("ApplyBQSR", all).unwrap();
         println!("{arguments:?}");
         assert_records_equal(&apply(&reads, &table, options), &Bam::read(&out).bodies);
+        compared(&gatk.name(), reads.bodies.len());
     }
 }
 

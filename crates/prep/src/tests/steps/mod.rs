@@ -1,8 +1,8 @@
 //! Referees for the record steps: samtools and Picard run beside ours, on real files and on
 //! random hard ones; no record may differ.
 //!
-//! Needs samtools and bgzip, and for Picard java and its jar (`PICARD_JAR`, else where Debian puts
-//! it). Real files come from the folder that `SEQLOOM_DATA` names.
+//! Needs samtools, bgzip, java and Picard, in their current releases. Real files come from the
+//! folder that `SEQLOOM_DATA` names.
 
 mod hard_data;
 mod picard;
@@ -14,26 +14,27 @@ use std::sync::Arc;
 
 use seqloom_format::bam::{Header, RecordRef, framed_records};
 use seqloom_format::sam;
+use seqloom_testkit::referees;
+use seqloom_testkit::running::has;
 
 use crate::input::reference::ReferenceSequences;
 use crate::steps::{StepCounts, StepScratch, Steps};
 
 /// Runs a program to its end and gives its standard output.
 fn run(program: &str, arguments: &[&str]) -> Vec<u8> {
-    let output = Command::new(program).args(arguments).output().unwrap();
+    finish(Command::new(referees::path_of(program)).args(arguments))
+}
+
+fn finish(command: &mut Command) -> Vec<u8> {
+    let output = command.output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{program} {arguments:?}: {errors}");
+    assert!(output.status.success(), "{command:?}: {errors}");
     output.stdout
 }
 
-/// Whether samtools and bgzip run; says so where they do not.
+/// Whether samtools, in the version that these steps follow, and bgzip are installed.
 fn has_samtools() -> bool {
-    let runs = |program: &str| Command::new(program).arg("--version").output().is_ok();
-    let has = ["samtools", "bgzip"].into_iter().all(runs);
-    if !has {
-        seqloom_testkit::skip::skip("samtools or bgzip is not installed");
-    }
-    has
+    has("samtools") && has("bgzip")
 }
 
 fn text(path: &Path) -> &str {

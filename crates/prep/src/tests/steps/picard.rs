@@ -4,11 +4,12 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
+use seqloom_testkit::referees::{PICARD, Picard, compared};
 use seqloom_testkit::skip;
 
 use super::hard_data::{HardData, Kind, REFERENCES};
 use super::{
-    assert_equal_lines, has_samtools, our_lines, read, reference, run, text, their_lines,
+    assert_equal_lines, finish, has_samtools, our_lines, read, reference, run, text, their_lines,
     with_sorted_tags,
 };
 use crate::steps::{
@@ -16,27 +17,18 @@ use crate::steps::{
     Steps,
 };
 
-fn picard_jar() -> Option<PathBuf> {
-    let jar = std::env::var_os("PICARD_JAR").map(PathBuf::from);
-    let jar = jar.unwrap_or_else(|| "/usr/share/java/picard.jar".into());
-    let has_java = std::process::Command::new("java").arg("-version").output().is_ok();
-    if !(jar.exists() && has_java) {
-        skip::skip("Picard's jar or java is not there");
-        return None;
-    }
-    has_samtools().then_some(jar)
+fn find_picard() -> Option<Picard> {
+    Picard::find(PICARD[0]).filter(|_| has_samtools())
 }
 
-/// Runs a Picard tool from `input` to a SAM file beside it.
-fn picard(jar: &Path, tool: &str, input: &Path, arguments: &[&str]) -> PathBuf {
+/// Runs a Picard tool from `input` to a SAM file of the same folder.
+fn picard(picard: &Picard, tool: &str, input: &Path, arguments: &[&str]) -> PathBuf {
     let output = input.with_extension(format!("{tool}.sam"));
-    let fixed = ["-Xmx1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-jar", text(jar), tool];
-    let files = [format!("INPUT={}", text(input)), format!("OUTPUT={}", text(&output))];
-    let files: Vec<&str> = files.iter().map(String::as_str).collect();
-    run(
-        "java",
-        &[&fixed[..], &files, &["VALIDATION_STRINGENCY=SILENT", "QUIET=true"], arguments].concat(),
-    );
+    let mut command = picard.command();
+    command.arg(tool).arg(format!("INPUT={}", text(input)));
+    command.arg(format!("OUTPUT={}", text(&output)));
+    command.args(["VALIDATION_STRINGENCY=SILENT", "QUIET=true"]).args(arguments);
+    finish(&mut command);
     output
 }
 
@@ -48,7 +40,7 @@ const TAME: Kind = Kind { overhang: false, wild: false, gaps: false };
 
 #[test]
 fn clean_sam_on_its_own_test_data() {
-    let Some(jar) = picard_jar() else { return };
+    let Some(jar) = find_picard() else { return };
     let folder = tempfile::tempdir().unwrap();
     for name in [
         "fits_with_deletion",
@@ -67,13 +59,14 @@ fn clean_sam_on_its_own_test_data() {
         let (header, records) = read(&input);
         let options = StepOptions { clean_sam: true, ..StepOptions::default() };
         let (ours, _) = our_lines(&options.build(&header).unwrap(), &header, &records);
-        assert_equal_lines(name, &sorted_tags(ours), &sorted_tags(theirs));
+        let records = assert_equal_lines(name, &sorted_tags(ours), &sorted_tags(theirs));
+        compared(&jar.name(), records);
     }
 }
 
 #[test]
 fn clean_sam_on_hard_data() {
-    let Some(jar) = picard_jar() else { return };
+    let Some(jar) = find_picard() else { return };
     let folder = tempfile::tempdir().unwrap();
     let data = HardData::new(11, 5_000, Kind { overhang: true, ..TAME });
     let input = folder.path().join("in.sam");
@@ -109,6 +102,7 @@ fn clean_sam_on_hard_data() {
         clipped += usize::from(overhang(input) > 0);
     }
     assert_eq!(ours.len(), theirs.len());
+    compared(&jar.name(), same);
     assert!(same > 9_000 && clipped > 200 && left_over < 400, "{same} {clipped} {left_over}");
 }
 
@@ -177,7 +171,7 @@ fn picard_can_clip(line: &str) -> bool {
 
 #[test]
 fn add_or_replace_read_groups() {
-    let Some(jar) = picard_jar() else { return };
+    let Some(jar) = find_picard() else { return };
     let folder = tempfile::tempdir().unwrap();
     let data = HardData::new(12, 2_000, TAME);
     let input = folder.path().join("in.sam");
@@ -191,7 +185,9 @@ fn add_or_replace_read_groups() {
     let options = StepOptions { read_group, ..StepOptions::default() };
     let steps = options.build(&header).unwrap();
     let (ours, _) = our_lines(&steps, &header, &records);
-    assert_equal_lines("records", &sorted_tags(ours), &sorted_tags(their_lines(&output)));
+    let theirs = their_lines(&output);
+    let records = assert_equal_lines("records", &sorted_tags(ours), &sorted_tags(theirs));
+    compared(&jar.name(), records);
     let mut changed = header.clone();
     steps.prepare_header(&mut changed).unwrap();
     let (theirs, _) = read(&output);
@@ -200,7 +196,7 @@ fn add_or_replace_read_groups() {
 
 #[test]
 fn set_nm_md_and_uq_tags() {
-    let Some(jar) = picard_jar() else { return };
+    let Some(jar) = find_picard() else { return };
     let folder = tempfile::tempdir().unwrap();
     let data = HardData::new(13, 4_000, TAME);
     let input = folder.path().join("in.sam");
@@ -233,7 +229,7 @@ fn set_nm_md_and_uq_tags() {
             whole += 1;
         }
     }
-    assert_equal_lines("SetNmMdAndUqTags", &ours, &theirs);
+    compared(&jar.name(), assert_equal_lines("SetNmMdAndUqTags", &ours, &theirs));
     assert!(whole > 7_000, "{whole}");
 }
 
@@ -244,7 +240,7 @@ fn without_nm_and_md(line: &str) -> String {
 
 #[test]
 fn fix_mate_information() {
-    let Some(jar) = picard_jar() else { return };
+    let Some(jar) = find_picard() else { return };
     let folder = tempfile::tempdir().unwrap();
     let data = HardData::new(14, 4_000, TAME);
     let input = folder.path().join("in.sam");
@@ -256,7 +252,7 @@ fn fix_mate_information() {
     let (ours, _) = our_lines(&options.build(&header).unwrap(), &header, &records);
     let [ours, theirs] = [ours, their_lines(&output)].map(|it| mates(&it));
     assert!(ours.len() > 6_000, "{}", ours.len());
-    super::assert_same_lines("FixMateInformation", ours, theirs);
+    compared(&jar.name(), super::assert_same_lines("FixMateInformation", ours, theirs));
 }
 
 /// What samtools and Picard agree on of the primary records of each pair: places, flags but that
@@ -273,7 +269,10 @@ fn mates(lines: &[String]) -> Vec<String> {
         let flags = flags(line) & !2;
         let tag = |tag: &str| columns[11..].iter().find(|it| it.starts_with(tag)).copied();
         let both = (flags & 0xc == 0).then(|| [tag("MQ"), tag("MC")]);
-        format!("{} {flags} {:?} {both:?} {:?}", columns[0], &columns[2..8], tag("XI"))
+        // MAPQ and CIGAR, which samtools takes from unmapped reads.
+        let own = (flags & 4 == 0).then(|| &columns[4..6]);
+        let places = [&columns[2..4], &columns[6..8]];
+        format!("{} {flags} {places:?} {own:?} {both:?} {:?}", columns[0], tag("XI"))
     };
     // Where both are unmapped Picard takes away their places; samtools leaves them.
     let is_pair = |it: &&Vec<&String>| it.len() == 2 && it.iter().any(|it| flags(it) & 4 == 0);
@@ -282,7 +281,7 @@ fn mates(lines: &[String]) -> Vec<String> {
 
 #[test]
 fn reorder_sam() {
-    let Some(jar) = picard_jar() else { return };
+    let Some(jar) = find_picard() else { return };
     let folder = tempfile::tempdir().unwrap();
     let data = HardData::new(15, 4_000, TAME);
     let input = folder.path().join("in.sam");
@@ -319,7 +318,8 @@ fn reorder_sam() {
     let theirs: Vec<String> =
         theirs.iter().filter(|it| kept.contains(&identity(it))).map(as_ours).collect();
     assert!(ours.len() > 4_000, "{}", ours.len());
-    super::assert_same_lines("ReorderSam", sorted_tags(ours), sorted_tags(theirs));
+    let (ours, theirs) = (sorted_tags(ours), sorted_tags(theirs));
+    compared(&jar.name(), super::assert_same_lines("ReorderSam", ours, theirs));
 }
 
 /// A record whose mate is gone, as ours has it: Picard leaves the proper-pair flag, TLEN and MQ.
