@@ -75,7 +75,8 @@ impl Header {
             let reference =
                 seen.check(text).map_err(|fault| HeaderError::Line { line: index + 1, fault })?;
             references.extend(reference);
-            lines.push(text.into());
+            // A comment without its tab makes the header one that samtools 1.24 cannot change.
+            lines.push(if text == b"@CO" { b"@CO\t".as_slice() } else { text }.into());
         }
         Ok(Self { lines, references: Arc::new(references) })
     }

@@ -93,6 +93,12 @@ fn malformed_lines_are_named() {
 }
 
 #[test]
+fn a_comment_has_a_tab_behind_its_type() {
+    let header = Header::parse(b"@CO\n@CO\t\n@CO\tx\n@PG\tID:p\n").unwrap();
+    assert_eq!(lines(&header), ["@CO\t", "@CO\t", "@CO\tx", "@PG\tID:p"]);
+}
+
+#[test]
 fn sort_order_is_set() {
     let mut header = Header::parse(TEXT.as_bytes()).unwrap();
     header.set_sort_order("coordinate", None);
