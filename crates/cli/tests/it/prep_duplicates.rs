@@ -532,6 +532,39 @@ fn is_regular(records: &[String], is_sorted: bool) -> bool {
     true
 }
 
+/// Whether a name has more than two mapped primary records.
+fn has_crowded_name(records: &[String]) -> bool {
+    let mut primaries = std::collections::HashMap::<&str, usize>::new();
+    let fields = records.iter().map(|line| line.split('\t').collect::<Vec<_>>());
+    for columns in fields.filter(|it| it[1].parse::<u16>().unwrap() & 0x904 == 0) {
+        *primaries.entry(columns[0]).or_default() += 1;
+    }
+    primaries.values().any(|&count| count > 2)
+}
+
+/// The files that are left out of the comparison because of their names are refused by them.
+#[test]
+fn names_of_more_than_two_mapped_primary_records_are_refused() {
+    let Some(inputs) = skip::data("bam/picard_testdata/sam") else { return };
+    let here = folder();
+    let mut files = Vec::new();
+    alignments_in(&inputs, &mut files);
+    let mut refused = 0;
+    for file in &files {
+        let text = crate::common::run(words("samtools view --no-PG -h").arg(file)).text();
+        let is_sorted = text.lines().next().unwrap_or_default().contains("SO:coordinate");
+        let records = text.lines().filter(|line| !line.starts_with('@')).map(str::to_owned);
+        if has_crowded_name(&records.collect::<Vec<_>>()) {
+            let ours =
+                run_for(&mut case(file, !is_sorted, TAGS).command(here.path(), refused), SOON);
+            ours.fails_with(3).says(&[&file.display().to_string(), "record"]);
+            refused += 1;
+        }
+    }
+    eprintln!("{refused} files refused");
+    assert!(refused > 0);
+}
+
 /// Runs us and this version of Picard on all files that Picard can judge.
 #[track_caller]
 fn files_equal_picard_of(version: &str, files: &[PathBuf]) -> Compared {
