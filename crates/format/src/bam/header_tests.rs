@@ -178,7 +178,11 @@ fn programs_are_chained_as_samtools_does() {
         let Ok((bytes, _)) = inflate_all(&std::fs::read(&path).unwrap()) else { continue };
         let Ok((mut header, _)) = Header::decode(&bytes) else { continue };
         let Some(theirs) = samtools(&["view", "-H"], &path) else { continue };
-        header.add_program("samtools", &version, &format!("samtools view -H {}", path.display()));
+        // It says by which path it was called.
+        let text = lossy(&theirs);
+        let called = text.rsplit("\tCL:").next().and_then(|it| it.split(" view -H").next());
+        let command = format!("{} view -H {}", called.unwrap(), path.display());
+        header.add_program("samtools", &version, &command);
         // samtools also groups the lines by their types, which is not ours to do.
         let programs = |text: &[u8]| -> Vec<String> {
             text.split(|&byte| byte == b'\n')

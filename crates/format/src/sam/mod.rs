@@ -171,10 +171,7 @@ pub fn append_value(value: AuxValue<'_>, out: &mut Vec<u8>) {
             out.push(array.subtype);
             for element in array.values() {
                 out.push(b',');
-                match element {
-                    AuxValue::Float(number) => append_array_float(number.into(), out),
-                    element => append_value(element, out),
-                }
+                append_value(element, out);
             }
         }
         integer => append_integer(integer.as_int().unwrap_or_default(), out),
@@ -250,38 +247,6 @@ fn append_float(value: f64, out: &mut Vec<u8>) {
         *digit = byte;
     }
     if value.is_sign_negative() {
-        out.push(b'-');
-    }
-    append_digits(&digits, exponent, out);
-}
-
-/// A number in an array. htslib 1.16 prints these not by `%g`, but, from 0.0001 to 999999, by a
-/// routine of its own that rounds ties up instead of to even: 100000.5 is 100001 in an array and
-/// 100000 in a field.
-fn append_array_float(value: f64, out: &mut Vec<u8>) {
-    if !(0.0001..=999_999.0).contains(&value.abs()) {
-        append_float(value, out);
-        return;
-    }
-    // Exact: a float has 24 bits, and 10^10 is 24 bits and a power of two.
-    let scaled = (value.abs() * 1e10) as u64;
-    let mut exponent = -4;
-    let mut unit = 10;
-    while scaled >= unit * 1_000_000 {
-        unit *= 10;
-        exponent += 1;
-    }
-    let mut rounded = (scaled + unit / 2) / unit;
-    if rounded == 1_000_000 {
-        rounded = 100_000;
-        exponent += 1;
-    }
-    let mut digits = [b'0'; 6];
-    for digit in digits.iter_mut().rev() {
-        *digit += (rounded % 10) as u8;
-        rounded /= 10;
-    }
-    if value < 0.0 {
         out.push(b'-');
     }
     append_digits(&digits, exponent, out);
