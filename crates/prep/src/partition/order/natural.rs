@@ -1,12 +1,12 @@
 //! Natural order of read names, as `samtools sort -n` 1.24 compares them: runs of digits by their
-//! value, everything else by bytes. Names that differ in leading zeros alone are equal to it, so that
-//! it mixes their records, which nobody could group by name any more: here the one with more zeros
-//! where they first differ comes first.
+//! value, everything else by bytes. Names that differ in leading zeros alone are equal to it, so
+//! that it mixes their records, which nobody could group by name any more: here the one with more
+//! zeros where they first differ comes first.
 //!
 //! A name is a sequence of tokens: a run of digits, or one other byte. Tokens are compared from the
 //! left. Two runs: the greater value is greater. A run and another byte: the run counts as its
-//! digits. Whatever ends first comes first. A NUL ends a name. (Checked by running it: `a a0 a00 a01
-//! a1 a0001a a1b a01z` are in order, and `a0` and `a00`, `a01` and `a1` equal.)
+//! digits. Whatever ends first comes first. A NUL ends a name. (Checked by running it: `a a0 a00
+//! a01 a1 a0001a a1b a01z` are in order, and `a0` and `a00`, `a01` and `a1` equal.)
 
 use std::cmp::Ordering;
 

@@ -15,7 +15,8 @@ const ORDERS: [SortOrder; 5] = [
 
 #[test]
 fn natural_order_is_that_of_samtools() {
-    // Each in front of the next, as `samtools sort -n` 1.24 puts them, but for those that are equal to it.
+    // Each in front of the next, as `samtools sort -n` 1.24 puts them, but for those that are
+    // equal to it.
     fn t(names: &[&str]) {
         for (index, left) in names.iter().enumerate() {
             for (other, right) in names.iter().enumerate() {

@@ -75,7 +75,7 @@ pub(super) fn align<T: Unit, const N: usize>(
     out: &mut Vec<Best>,
 ) {
     load(all, scores, work);
-    let (best, column) = matrix(work, scores.settings);
+    let Peak { score: best, column } = matrix(work, scores.settings);
     for (lane, strings) in all.iter().enumerate() {
         let rows = work.rows[..strings.target.len()].iter().map(|row| row.0[lane].value());
         let score = best.0[lane].value();
@@ -118,13 +118,17 @@ fn load<T: Unit, const N: usize>(all: &[Strings], scores: &Scores<'_>, work: &mu
     }
 }
 
+/// Of each lane, the best score of all rows, and the first column that has it in the first such
+/// row.
+struct Peak<T, const N: usize> {
+    score: Lanes<T, N>,
+    column: Lanes<T, N>,
+}
+
 /// Goes through the matrix, two rows at a time, and leaves the best score of each row; of the best
 /// row of each lane its score and the first column that has it.
 #[inline(always)]
-fn matrix<T: Unit, const N: usize>(
-    work: &mut Work<T, N>,
-    settings: &Settings,
-) -> (Lanes<T, N>, Lanes<T, N>) {
+fn matrix<T: Unit, const N: usize>(work: &mut Work<T, N>, settings: &Settings) -> Peak<T, N> {
     let zero = Lanes::all(T::ZERO);
     let all = |value: i32| Lanes::all(T::new(value));
     let gaps = &settings.gaps;
@@ -164,7 +168,7 @@ fn matrix<T: Unit, const N: usize>(
             most = most.larger(score);
         }
     }
-    (most, place)
+    Peak { score: most, column: place }
 }
 
 /// What follows from the best scores of all rows.

@@ -329,8 +329,8 @@ fn insert(regions: &mut Vec<Region>, region: Region) {
     regions.insert(at, region);
 }
 
-/// Rows that an alignment has at most, back from its end: no more than its columns and the deletions
-/// that leave its score.
+/// Rows that an alignment has at most, back from its end: no more than its columns and the
+/// deletions that leave its score.
 fn rows_back(best: &Best, scores: &Scores<'_>) -> usize {
     let gaps = &scores.settings.gaps;
     let columns = best.column as i32 + 1;
