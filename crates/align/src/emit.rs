@@ -1,10 +1,9 @@
 //! From the engine's records to packed templates: our own tags, and input order.
 //!
-//! The engine writes NM MD MC MQ AS XS, then SA pa XA HN. We put RG behind XS, where bwa has it,
-//! drop HN, which bwa does not have, and append what the input said of the read (`-C`, unaligned
-//! BAM). A read that did not pass the instrument's filter (flag 0x200 of unaligned BAM) has the
-//! flag in all of its records. Reads that the engine got without bases, as they are too long, get
-//! them back.
+//! The engine writes NM MD MC MQ AS XS, then SA pa XA. We put RG behind XS, where bwa has it, and
+//! append what the input said of the read (`-C`, unaligned BAM). A read that did not pass the
+//! instrument's filter (flag 0x200 of unaligned BAM) has the flag in all of its records. Reads that
+//! the engine got without bases, as they are too long, get them back.
 
 use seqloom_format::bam::edit::set_flags;
 use seqloom_format::bam::{AuxFields, Flags, RecordError, RecordRef};
@@ -19,8 +18,6 @@ use crate::umi::{self, UmiRules};
 
 /// Tags of the aligner that stand behind RG in bwa's order.
 const BEHIND_READ_GROUP: [&[u8; 2]; 3] = [b"SA", b"pa", b"XA"];
-/// Number of hits clustered with the primary: the engine's own, unknown to bwa.
-const DROPPED: &[u8; 2] = b"HN";
 
 /// What we add to every record, and which we leave out.
 #[derive(Debug, Clone, Default)]
@@ -262,7 +259,7 @@ fn is_unaligned(record: &RecordRef<'_>) -> bool {
     record.has_flags(Flags::UNMAPPED) && !has_placed_mate
 }
 
-/// Copies the engine's tags with RG in its place and without the dropped one.
+/// Copies the engine's tags with RG in its place.
 fn append_tags(
     aux: &[u8],
     read_group: Option<&[u8]>,
@@ -278,10 +275,6 @@ fn append_tags(
             out.extend_from_slice(&aux[done..start]);
             append_read_group(pending.take(), out);
             done = start;
-        }
-        if tag == *DROPPED {
-            out.extend_from_slice(&aux[done..start]);
-            done = fields.offset();
         }
     }
     out.extend_from_slice(&aux[done..]);
@@ -339,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn read_group_stands_where_bwa_puts_it_and_hn_is_dropped() {
+    fn read_group_stands_where_bwa_puts_it() {
         fn t(engine: &[&str], expected: &[&str]) {
             let aux: Vec<u8> = engine.iter().flat_map(|id| text(id, "x")).collect();
             let mut out = Vec::new();
@@ -349,9 +342,9 @@ mod tests {
                 .collect();
             assert_eq!(tags, expected);
         }
-        t(&["MD", "XS", "SA", "XA", "HN"], &["MD", "XS", "RG", "SA", "XA"]);
+        t(&["MD", "XS", "SA", "XA"], &["MD", "XS", "RG", "SA", "XA"]);
         t(&["MD", "XA"], &["MD", "RG", "XA"]);
-        t(&["MD", "HN"], &["MD", "RG"]);
+        t(&["MD"], &["MD", "RG"]);
         t(&[], &["RG"]);
     }
 

@@ -190,8 +190,7 @@ impl OpenedLanes {
             cohort_bases: arguments.input.cohort_bases,
             read_bases: self.first.iter().map(|first| mean_read_bases(first)).max().unwrap_or(0),
             reads_at_most: self.reads_at_most(),
-            keeps_input: arguments.mode.keeps_reads()
-                || lanes.iter().any(|lane| lane.tags.input != InputTags::Drop),
+            keeps_tags: lanes.iter().any(|lane| lane.tags.input != InputTags::Drop),
             bins: match arguments.no_sort {
                 true => 0,
                 false => GenomeBins::new(self.header.references()).count(),

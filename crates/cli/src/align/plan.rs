@@ -34,7 +34,7 @@ const HELD_PER_READ_BYTES: u64 = 540;
 /// A base and its quality, in the block of the input.
 const HELD_PER_BASE_BYTES: u64 = 2;
 /// Tags that a read brings along, in the block and as they will be written.
-const INPUT_PER_READ_BYTES: u64 = 512;
+const TAGS_PER_READ_BYTES: u64 = 512;
 /// A lane beside the first: its first block, and what its inputs are inflated in.
 const LANE_BYTES: u64 = 4 << 20;
 /// Below this, too little is left to sort the largest partitions with.
@@ -71,7 +71,7 @@ pub(crate) struct Demand {
     /// More reads than a lane can have, where its size or its end says so.
     pub(super) reads_at_most: Option<u64>,
     /// Whether reads bring tags along.
-    pub(super) keeps_input: bool,
+    pub(super) keeps_tags: bool,
     /// Genome bins, each with an open chunk; 0 when output streams.
     pub(super) bins: usize,
     pub(super) marks_duplicates: bool,
@@ -95,7 +95,7 @@ pub(crate) fn least_memory_of_pairs(
         cohort_bases: DEFAULT_COHORT_BASES,
         read_bases: 150,
         reads_at_most: None,
-        keeps_input: false,
+        keeps_tags: false,
         bins: GenomeBins::of_lengths(lengths_bp).count(),
         marks_duplicates: true,
         lanes: 1,
@@ -113,7 +113,7 @@ pub(super) fn mean_read_bases(first: &[InputBlock]) -> u64 {
 impl Demand {
     /// What is held of one read between seeding and emission.
     fn held_per_read_bytes(&self) -> u64 {
-        let tags = if self.keeps_input { INPUT_PER_READ_BYTES } else { 0 };
+        let tags = if self.keeps_tags { TAGS_PER_READ_BYTES } else { 0 };
         HELD_PER_READ_BYTES + HELD_PER_BASE_BYTES * self.read_bases + tags
     }
 
@@ -260,7 +260,7 @@ mod tests {
         cohort_bases: 100_000_000,
         read_bases: 150,
         reads_at_most: None,
-        keeps_input: false,
+        keeps_tags: false,
         bins: 2000,
         marks_duplicates: true,
         lanes: 1,

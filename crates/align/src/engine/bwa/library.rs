@@ -100,9 +100,6 @@ pub(super) struct LibraryBatch {
     handle: *mut sys::BwaRegs,
 }
 
-// SAFETY: it owns all it points to.
-unsafe impl Send for LibraryBatch {}
-
 impl LibraryBatch {
     /// Finds the regions of all reads of a batch.
     pub(super) fn find(
@@ -210,21 +207,11 @@ impl LibraryBatch {
     ///
     /// # Errors
     /// Out of memory.
-    pub(super) fn put_bases(
-        &mut self,
-        at: usize,
-        bases: &[u8],
-        qualities: Option<&[u8]>,
-    ) -> Result<(), String> {
+    pub(super) fn put_bases(&mut self, at: usize, bases: &[u8]) -> Result<(), String> {
         let Slot { read, .. } = self.slot(at)?;
-        // SAFETY: the library has made the read's strings with `malloc` and frees them with
-        // `free`; each is replaced by a block of its own.
-        unsafe {
-            read.sequence = replaced(read.sequence, bases)?;
-            if let Some(qualities) = qualities {
-                read.qualities = replaced(read.qualities, qualities)?;
-            }
-        }
+        // SAFETY: the library has made the read's text with `malloc` and frees it with `free`; it
+        // is replaced by a block of its own.
+        read.sequence = unsafe { replaced(read.sequence, bases)? };
         read.bases = bases.len() as i32;
         Ok(())
     }
@@ -236,7 +223,12 @@ impl LibraryBatch {
         for (at, read) in reads.pairs.iter().flatten().chain(&reads.singles).enumerate() {
             codes.clear();
             codes.extend(read.bases.iter().map(|&letter| super::seed::code_of(letter)));
-            self.put_bases(at, &codes, read.qualities)?;
+            self.put_bases(at, &codes)?;
+            if let Some(qualities) = read.qualities {
+                let Slot { read, .. } = self.slot(at)?;
+                // SAFETY: as of bases.
+                read.qualities = unsafe { replaced(read.qualities, qualities)? };
+            }
         }
         Ok(())
     }
@@ -254,7 +246,7 @@ impl LibraryBatch {
         if read.bases.is_empty() {
             return Ok(None);
         }
-        self.put_bases(at, read.bases, read.qualities)?;
+        self.put_bases(at, read.bases)?;
         Ok(Some(ToExtend { at, chained: None }))
     }
 

@@ -1,8 +1,9 @@
 //! bwa's algorithm, in process, through crate `bwa-mem3-sys`.
 //!
-//! Records equal bwa 0.7.17's (ERRATA.md lists the differences). Regions are the crate's, but for
-//! those of [`certified`](crate::certified); all behind them is ours, see [`emission`]. The crate's
-//! C++ library prints, reads environment variables and may abort: see [`fence`](super::fence), and
+//! Records equal bwa 0.7.17's (ERRATA.md lists the differences). Seeds and chains are ours where
+//! the table of [`certified`](crate::certified) is there ([`seed`], [`chain`]), and all behind
+//! regions is ([`emission`]); the crate's library extends chains, and searches without the table.
+//! It is C++, prints, reads environment variables and may abort: see [`fence`](super::fence), and
 //! [`index::check`](crate::index) for what is verified before it opens a file.
 
 mod batch;
@@ -196,7 +197,7 @@ impl BwaEngine {
             } else {
                 certified.codes(at, codes);
             }
-            found.put_bases(number, codes, None)?;
+            found.put_bases(number, codes)?;
         }
         let tables = Tables::new(self.index.parts(), &search.table);
         searches.find(&tables);
