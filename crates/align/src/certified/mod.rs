@@ -104,8 +104,8 @@ pub(crate) struct Chained {
 /// A chain with its region.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MainChain {
-    /// Where it begins.
-    pub(crate) place: i64,
+    /// Its number among the chains.
+    pub(crate) number: usize,
     pub(crate) region: Known,
 }
 

@@ -100,9 +100,4 @@ impl Work {
     pub(crate) fn is_unknown(&self, at: usize) -> bool {
         !matches!(self.verdicts[at], Verdict::Certified | Verdict::Chained)
     }
-
-    /// The bases of read `at` as codes 0 to 3.
-    pub(crate) fn codes(&self, at: usize, out: &mut Vec<u8>) {
-        self.reads[at].codes(out);
-    }
 }

@@ -78,6 +78,7 @@ impl Bases {
     }
 
     /// The bases as codes 0 to 3.
+    #[cfg(test)]
     pub(crate) fn codes(&self, out: &mut Vec<u8>) {
         out.clear();
         for &word in &self.words {

@@ -10,6 +10,7 @@ use std::ffi::{c_char, c_int, c_void};
 
 /// `mem_seed_t`.
 pub(super) use super::chain::build::PlacedSeed as LibrarySeed;
+#[cfg(test)]
 use super::chain::filter::Chosen;
 use super::regions;
 use crate::index::Block;
@@ -162,6 +163,7 @@ pub(super) struct LibraryChain {
     pub(super) seeds: *mut LibrarySeed,
 }
 
+#[cfg(test)]
 impl LibraryChain {
     /// The bits of a chain that is kept, without bisulfite hypothesis (-1).
     pub(super) fn bits(chosen: &Chosen, alternate: bool) -> u32 {
@@ -317,90 +319,6 @@ impl From<&regions::Region> for Region {
 impl Regions {
     pub(super) fn empty() -> Self {
         Self { count: 0, room: 0, items: std::ptr::null_mut(), dropped_weight: 0 }
-    }
-}
-
-impl Region {
-    /// A region as the library leaves it that is a read's only one.
-    pub(super) fn only(
-        reference: [i64; 2],
-        read: [i32; 2],
-        sequence: i32,
-        extension: OnlyExtension,
-    ) -> Self {
-        Self {
-            reference_start: reference[0],
-            reference_end: reference[1],
-            read_start: read[0],
-            read_end: read[1],
-            sequence,
-            dedup_rank: 0,
-            chain: std::ptr::null_mut(),
-            score: extension.score,
-            true_score: extension.true_score,
-            sub: 0,
-            alt_score: 0,
-            tandem_score: 0,
-            sub_count: 0,
-            band: extension.band,
-            seed_cover: extension.seed_cover,
-            secondary: 0,
-            secondary_all: 0,
-            seed_length: extension.seed_length,
-            seed_occurrences: extension.seed_occurrences,
-            components_and_alt: 0,
-            repetitive: extension.repetitive,
-            hash: 0,
-            flag: 0,
-            hypothesis: -1,
-            strand_hypothesis: -1,
-        }
-    }
-}
-
-/// What of a region the extension of its seed gives.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct OnlyExtension {
-    pub(super) score: i32,
-    pub(super) true_score: i32,
-    pub(super) band: i32,
-    pub(super) seed_length: i32,
-    pub(super) seed_cover: i32,
-    /// Occurrences of the chain's most frequent seed.
-    pub(super) seed_occurrences: i32,
-    /// Share of the read in seeds that occur too often.
-    pub(super) repetitive: f32,
-}
-
-/// See [`Region::order`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Order {
-    /// The score, below zero.
-    loss: i32,
-    reference_start: i64,
-    read_start: i32,
-}
-
-impl Region {
-    /// The same region as another search left it, with what it keeps of its read's other regions.
-    pub(super) fn in_place_of(self, found: &Self) -> Self {
-        let (dedup_rank, components_and_alt) = (found.dedup_rank, found.components_and_alt);
-        Self { dedup_rank, components_and_alt, ..self }
-    }
-
-    /// Whether both lie in the same place.
-    pub(super) fn is_at(&self, other: &Self) -> bool {
-        let place = |region: &Self| {
-            let reference = [region.reference_start, region.reference_end];
-            (reference, region.read_start, region.read_end)
-        };
-        place(self) == place(other)
-    }
-
-    /// What the library sorts the regions of a read by.
-    pub(super) fn order(&self) -> Order {
-        let Self { score, reference_start, read_start, .. } = *self;
-        Order { loss: -score, reference_start, read_start }
     }
 }
 

@@ -10,8 +10,6 @@ use std::ptr;
 use bwa_mem3_sys as sys;
 use seqloom_format::names::check_read_name;
 
-use super::chain::filter::Filter;
-use super::extension::ToExtend;
 use super::index::{Index, Options};
 use super::layout::{self, CandidatesHandle, LibraryRead, LibrarySeed, Region, Regions};
 use crate::engine::{EngineReads, Read};
@@ -32,7 +30,6 @@ pub(super) struct Scratch {
     room_bases: usize,
     /// First seeds of chains, the library's.
     seeds: Vec<LibrarySeed>,
-    filter: Filter,
 }
 
 // SAFETY: the library keeps no reference to the thread that made it.
@@ -45,8 +42,7 @@ impl Scratch {
         if handle.is_null() {
             return Err(last_error());
         }
-        let (seeds, filter) = (Vec::with_capacity(FIRST_SEEDS), Filter::default());
-        Ok(Self { handle, room_bases: 0, seeds, filter })
+        Ok(Self { handle, room_bases: 0, seeds: Vec::with_capacity(FIRST_SEEDS) })
     }
 
     /// Makes room for `bases` of [`KERNEL_READS`] reads.
@@ -76,10 +72,6 @@ impl Scratch {
 
     pub(super) fn handle(&self) -> *mut sys::BwaScratch {
         self.handle
-    }
-
-    pub(super) fn filter(&mut self) -> &mut Filter {
-        &mut self.filter
     }
 
     /// Memory for first seeds of chains, and for how many.
@@ -120,24 +112,13 @@ impl LibraryBatch {
         let empty_singles: Vec<_> = singles.iter().copied().map(without).collect();
         check_names(&all)?;
         let mut found = Self::search(index, options, scratch, &empty_pairs, &empty_singles)?;
-        let mut searched = Vec::new();
-        for (at, read) in all.iter().enumerate() {
-            searched.extend(found.put_searched(at, read)?);
+        // The library's memory is made by bases, so that a read without has no room in it.
+        let searched: Vec<_> = (0..all.len()).filter(|&at| !all[at].bases.is_empty()).collect();
+        for &at in &searched {
+            found.put_bases(at, all[at].bases)?;
         }
-        found.extend(index, options, scratch, &mut searched)?;
+        found.extend(index, options, scratch, &searched)?;
         Ok(found)
-    }
-
-    /// So many reads without bases, which [`LibraryBatch::put_bases`] gives them.
-    pub(super) fn without_bases(
-        index: &Index,
-        options: &Options,
-        scratch: &mut Scratch,
-        count: usize,
-    ) -> Result<Self, String> {
-        let read = Read { name: b"r", bases: &[], qualities: None };
-        // The library wants a read at least.
-        Self::search(index, options, scratch, &[], &vec![read; count.max(1)])
     }
 
     /// The library's search for all reads, in memory that has room for them.
@@ -233,23 +214,6 @@ impl LibraryBatch {
         Ok(())
     }
 
-    /// Gives read `at` its bases for the library's search, if it has any: the library's memory is
-    /// made by bases, so that a read without has no room in it.
-    ///
-    /// # Errors
-    /// Out of memory.
-    pub(super) fn put_searched<'a>(
-        &mut self,
-        at: usize,
-        read: &Read<'_>,
-    ) -> Result<Option<ToExtend<'a>>, String> {
-        if read.bases.is_empty() {
-            return Ok(None);
-        }
-        self.put_bases(at, read.bases)?;
-        Ok(Some(ToExtend { at, chained: None }))
-    }
-
     /// Gives the handle away, which is then no longer freed.
     #[cfg(test)]
     pub(super) fn take_handle(&mut self) -> *mut sys::BwaRegs {
@@ -279,13 +243,6 @@ fn most_bases(reads: &[Read<'_>]) -> usize {
 pub(super) struct Slot<'a> {
     pub(super) read: &'a mut LibraryRead,
     pub(super) regions: &'a mut Regions,
-}
-
-/// A block from `malloc` for so many values.
-pub(super) fn allocated<T>(count: usize) -> Result<*mut T, String> {
-    // SAFETY: `malloc` has no preconditions; null is handled.
-    let block = unsafe { libc::malloc(size_of::<T>() * count.max(1)) };
-    if block.is_null() { Err("out of memory".to_owned()) } else { Ok(block.cast()) }
 }
 
 /// A block from `malloc` that holds `bytes` and a 0, in place of `old`.

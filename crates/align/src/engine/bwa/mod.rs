@@ -10,6 +10,7 @@ mod batch;
 pub(crate) mod chain;
 mod cigar;
 mod emission;
+mod extend;
 mod extension;
 mod float;
 mod index;
@@ -31,19 +32,16 @@ use std::sync::Arc;
 
 pub use batch::Candidates;
 use emission::{Batch, BatchCodes, CohortModel, EmitScratch, Emitter};
-use extension::{KnownChains, ToExtend};
+use extend::{Basis, Extended, Extender, KnownChain};
 use index::{Index, Options};
-use layout::{OnlyExtension, Region};
 use library::LibraryBatch;
 pub use options::{BwaOptions, InsertSize, Preset};
 use settings::Settings;
 
-use chain::build::Chains;
 use seed::Searches;
 
 use crate::certified::{
-    CertifiedPath, CertifiedReads, ChainLimits, Chained, Known, LoadedIndex, MainChain, Tables,
-    Work,
+    CertifiedPath, CertifiedReads, ChainLimits, Known, LoadedIndex, MainChain, Tables, Work,
 };
 use crate::index::{FastTable, FastTableError};
 
@@ -75,11 +73,10 @@ pub struct Scratch {
     library: library::Scratch,
     certified: Work,
     searches: Searches,
+    extender: Extender,
     /// Bases of the reads that are being emitted.
     batch_codes: BatchCodes,
     emission: EmitScratch,
-    /// Bases of a read, as codes.
-    codes: Vec<u8>,
 }
 
 /// Why the certified path is off.
@@ -147,89 +144,74 @@ impl BwaEngine {
         }
     }
 
-    /// The region that the library would have found, in a read of which the share `repetitive` lies
-    /// in seeds that occur too often.
-    fn region(&self, known: &Known, repetitive: f32) -> Region {
+    /// The region that bwa would have found, in a read of which the share `repetitive` lies in
+    /// seeds that occur too often.
+    fn extended(&self, known: &Known, repetitive: f32) -> Extended {
         let start = known.place as i64 + known.bases[0] as i64;
-        let bases = (known.bases[1] - known.bases[0]) as i64;
-        let extension = OnlyExtension {
+        let region = regions::Region {
+            reference_start: start,
+            reference_end: start + (known.bases[1] - known.bases[0]) as i64,
+            read_start: known.bases[0] as i32,
+            read_end: known.bases[1] as i32,
+            sequence: known.sequence as i32,
             score: known.best,
             true_score: known.taken,
-            band: self.options.get().w,
-            seed_length: known.seed_bases as i32,
-            seed_cover: known.seed_cover as i32,
-            seed_occurrences: known.seed_occurrences,
+            band: self.settings.band,
             repetitive,
+            ..regions::Region::default()
         };
-        let read = known.bases.map(|base| base as i32);
-        Region::only([start, start + bases], read, known.sequence as i32, extension)
+        Extended { region, seed_bases: known.seed_bases as i32 }
     }
 
-    fn to_extend<'a>(&self, read: Chained, chains: &'a mut Chains) -> ToExtend<'a> {
-        let known = |main: MainChain| (main.place, self.region(&main.region, chains.repetitive));
-        let known = read.main.map(known);
-        ToExtend { at: read.number, chained: Some(KnownChains { chains, known }) }
-    }
-
-    /// The regions of a batch by our own search. Those that are known never get to the library,
-    /// which extends the chains of the others.
+    /// The regions of a batch by our own search. Those that are known are taken as they are, and
+    /// the chains of the other reads are extended.
     fn find_by(
         &self,
         search: &OwnSearch,
         scratch: &mut Scratch,
         reads: &EngineReads<'_>,
-    ) -> Result<Candidates, String> {
-        let Scratch { library, certified, searches, codes, .. } = scratch;
+    ) -> Candidates {
+        let Scratch { certified, searches, extender, .. } = scratch;
         let all: Vec<_> = reads.pairs.iter().flatten().chain(&reads.singles).collect();
-        let is_known = |&at: &usize| certified.known()[at].is_some();
-        // Numbers of the reads that the library has, in the batch, and the other way round.
-        let left: Vec<usize> = (0..all.len()).filter(|at| !is_known(at)).collect();
-        let mut number_of = vec![0; all.len()];
-        let mut found =
-            LibraryBatch::without_bases(&self.index, &self.options, library, left.len())?;
+        let reference = self.index.reference();
+        let basis = Basis { settings: &self.settings, reference: &reference };
         searches.clear();
-        for (number, &at) in left.iter().enumerate() {
-            number_of[at] = number;
-            if certified.is_unknown(at) {
-                codes.clear();
-                codes.extend(all[at].bases.iter().map(|&letter| seed::code_of(letter)));
-                searches.add(number, all[at].bases);
-            } else {
-                certified.codes(at, codes);
+        extender.clear(all.len());
+        for (number, read) in all.iter().enumerate() {
+            if certified.is_unknown(number) {
+                searches.add(number, read.bases);
             }
-            found.put_bases(number, codes)?;
         }
         let tables = Tables::new(self.index.parts(), &search.table);
         searches.find(&tables);
-        let mut rows = certified.rows();
-        let to_extend = |(read, chains): (Chained, _)| {
-            let number = number_of[read.number];
-            self.to_extend(Chained { number, ..read }, chains)
+        let put_codes = |number: usize| {
+            let bases: &[u8] = all[number].bases;
+            move |out: &mut Vec<u8>| out.extend(bases.iter().map(|&letter| seed::code_of(letter)))
         };
-        let mut chained: Vec<_> = certified.chained().map(to_extend).collect();
-        loop {
-            let mut to_extend: Vec<ToExtend<'_>> = std::mem::take(&mut chained);
-            let some = searches.chain_some(self.loaded(), &tables, search.limits, rows);
-            let is_last = some.is_none();
-            let searched = some.into_iter().flatten().filter(|(_, chains)| !chains.is_empty());
-            to_extend.extend(searched.map(|(at, chains)| ToExtend {
-                at,
-                chained: Some(KnownChains { chains, known: None }),
-            }));
-            found.extend(&self.index, &self.options, library, &mut to_extend)?;
-            if is_last {
-                break;
+        let mut rows = certified.rows();
+        for (read, chains) in certified.chained() {
+            let known = |main: MainChain| KnownChain {
+                chain: main.number,
+                extended: self.extended(&main.region, chains.repetitive),
+            };
+            let known = read.main.map(known);
+            extender.add(read.number, put_codes(read.number), chains, known, basis);
+        }
+        while let Some(some) = searches.chain_some(self.loaded(), &tables, search.limits, rows) {
+            for (number, chains) in some {
+                extender.add(number, put_codes(number), chains, None, basis);
             }
             rows = 0;
         }
+        extender.extend(basis);
         let mut candidates = Candidates::of_pairs(2 * reads.pairs.len());
-        for (known, number) in certified.known().iter().zip(number_of) {
+        for (number, known) in certified.known().iter().enumerate() {
             match known {
-                Some(known) => candidates.push([(&self.region(known, 0.0)).into()]),
-                None => candidates.push(found.found(number).iter().map(regions::Region::from)),
+                Some(known) => candidates.push([self.extended(known, 0.0).region]),
+                None => candidates.push(extender.found(number).iter().copied()),
             }
         }
-        Ok(candidates.complete())
+        candidates.complete()
     }
 }
 
@@ -261,7 +243,7 @@ impl CohortEngine for BwaEngine {
             library,
             certified: Work::default(),
             searches: Searches::default(),
-            codes: Vec::new(),
+            extender: Extender::new(),
             batch_codes: BatchCodes::default(),
             emission: EmitScratch::default(),
         })
@@ -272,13 +254,11 @@ impl CohortEngine for BwaEngine {
         scratch: &mut Scratch,
         reads: &EngineReads<'_>,
     ) -> Result<Candidates, EngineError> {
-        let found = if let Some(search) = &self.search {
+        if let Some(search) = &self.search {
             self.certify_reads(&mut scratch.certified, reads);
-            self.find_by(search, scratch, reads)
-        } else {
-            self.find_all(&mut scratch.library, reads)
-        };
-        found.map_err(EngineError::Failed)
+            return Ok(self.find_by(search, scratch, reads));
+        }
+        self.find_all(&mut scratch.library, reads).map_err(EngineError::Failed)
     }
 
     fn infer_cohort(&self, candidates: &[Candidates]) -> Result<CohortModel, EngineError> {

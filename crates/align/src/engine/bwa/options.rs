@@ -4,7 +4,6 @@ use std::str::FromStr;
 
 use bwa_mem3_sys as sys;
 
-use super::chain::filter::FilterOptions;
 use super::index::Options;
 use super::pair::insert_size::{InsertSizes, Model};
 use crate::certified::{ChainLimits, LEAST_SEED, Scoring};
@@ -125,19 +124,6 @@ impl Options {
         let most_occurrences = u64::try_from(o.max_occ).ok().filter(|&most| most > 0)?;
         let band = o.w.into();
         (o.min_seed_len == LEAST_SEED).then_some(ChainLimits { band, most_occurrences })
-    }
-
-    /// What the filter of chains follows from.
-    pub(super) fn filter(&self) -> FilterOptions {
-        let o = self.get();
-        FilterOptions {
-            least_weight: o.min_chain_weight,
-            overlap: o.mask_level,
-            drop: o.drop_ratio,
-            lighter: o.min_seed_len << 1,
-            greatest_gap: o.max_chain_gap,
-            most_over_others: o.max_chain_extend,
-        }
     }
 
     /// Scores for the certified path.

@@ -9,7 +9,9 @@ use bwa_mem3_sys as sys;
 
 use super::BwaEngine;
 use super::chain::filter::Filter;
-use super::extension::{self, ToFilter};
+use super::chain::long_reads::LongReads;
+use super::extend::Basis;
+use super::extension;
 use super::index::{Index, Options};
 use super::layout::{LibraryChain, LibraryChains, LibraryRead, LibrarySeed, Region, Regions};
 use super::library::Scratch;
@@ -99,21 +101,38 @@ pub(super) fn own_chains(
     reads: &[Vec<u8>],
     codes: &[Vec<u8>],
 ) -> Vec<Vec<FilteredChain>> {
-    let (mut codes, mut filter) = (codes.to_vec(), Filter::default());
-    let library_reads = library_reads(&mut codes);
+    let mut filter = Filter::default();
     let search = engine.search.as_ref().unwrap();
     let tables = Tables::new(engine.index.parts(), &search.table);
+    let reference = engine.index.reference();
+    let basis = Basis { settings: &engine.settings, reference: &reference };
+    let mut long_reads = LongReads::new();
     searches.clear();
     reads.iter().enumerate().for_each(|(number, read)| searches.add(number, read));
     searches.find(&tables);
     let mut all = vec![Vec::new(); reads.len()];
     while let Some(some) = searches.chain_some(engine.loaded(), &tables, search.limits, 0) {
         for (number, chains) in some {
-            let (index, options) = (&engine.index, &engine.options);
-            let of = ToFilter { index, options, reads: &library_reads, number };
-            let kept = extension::filtered(of, chains, &mut filter).unwrap();
-            all[number] = copied(&kept);
-            free_chains(&kept);
+            let codes = &codes[number];
+            let least = long_reads.least_score(codes.len(), basis.settings);
+            for chosen in filter.choose(chains.weighed(), &basis.settings.filter) {
+                let (_, chain) = chains.at(chosen.number);
+                let mut seeds = Vec::new();
+                match least {
+                    Some(least) => {
+                        long_reads.keep(codes, chains.seeds(chain), least, basis, &mut seeds);
+                    }
+                    None => seeds.extend_from_slice(chains.seeds(chain)),
+                }
+                all[number].push(FilteredChain {
+                    place: chain.place,
+                    sequence: chain.sequence,
+                    bits: LibraryChain::bits(chosen, chain.alternate),
+                    repetitive: chains.repetitive,
+                    first: chosen.first,
+                    seeds,
+                });
+            }
         }
     }
     all

@@ -46,8 +46,13 @@ impl Reference<'_> {
 
     /// Puts the bases, as codes 0 to 3, of a window of one strand in `out`.
     pub(super) fn window(&self, start: i64, end: i64, out: &mut Vec<u8>) {
-        const WORD: usize = 32;
         out.clear();
+        self.put(start, end, out);
+    }
+
+    /// Puts the bases, as codes 0 to 3, of a window of one strand behind `out`.
+    pub(super) fn put(&self, start: i64, end: i64, out: &mut Vec<u8>) {
+        const WORD: usize = 32;
         let genome = Genome { packed: self.packed, bases: self.bases };
         let (mut at, end) = (start as u64, end as u64);
         while at < end {
@@ -56,5 +61,12 @@ impl Reference<'_> {
             out.extend((0..count).map(|base| (word >> (62 - 2 * base)) as u8 & 3));
             at += count as u64;
         }
+    }
+
+    /// As [`Reference::put`], the last base first.
+    pub(super) fn put_backwards(&self, start: i64, end: i64, out: &mut Vec<u8>) {
+        let from = out.len();
+        self.put(start, end, out);
+        out[from..].reverse();
     }
 }

@@ -2,8 +2,13 @@
 
 use bwa_mem3_sys as sys;
 
+use super::chain::filter::FilterOptions;
+
 /// Score of a base that is not known.
 pub(super) const UNKNOWN_SCORE: i32 = -1;
+
+/// The code of the letter `-` in a read.
+pub(super) const GAP: u8 = 5;
 
 /// Options by what they mean; bwa's names are in [`Settings::of`].
 #[derive(Debug, Clone, PartialEq)]
@@ -16,6 +21,12 @@ pub(super) struct Settings {
     pub(super) mismatch_score: i32,
     /// Prices of gaps.
     pub(super) gaps: GapPrices,
+    /// Prices of clipped ends, 5' and 3' (`-L`).
+    pub(super) clips: [i32; 2],
+    /// An extension ends where its score has fallen by more than this below the best (z-drop).
+    pub(super) drop: i32,
+    /// Which chains are extended.
+    pub(super) filter: FilterOptions,
     /// Price of a pair that is none (`-U`).
     pub(super) unpaired: i32,
     /// Band of extensions (`-w`).
@@ -73,6 +84,16 @@ impl Settings {
                 open_insertion: o.o_ins,
                 extend_insertion: o.e_ins,
             },
+            clips: [o.pen_clip5, o.pen_clip3],
+            drop: o.zdrop,
+            filter: FilterOptions {
+                least_weight: o.min_chain_weight,
+                overlap: o.mask_level,
+                drop: o.drop_ratio,
+                lighter: o.min_seed_len << 1,
+                greatest_gap: o.max_chain_gap,
+                most_over_others: o.max_chain_extend,
+            },
             unpaired: o.pen_unpaired,
             band: o.w,
             least_score: o.T,
@@ -100,11 +121,17 @@ impl Settings {
             .max(gaps.open_insertion + gaps.extend_insertion)
     }
 
-    /// Score of two bases, of which that of the reference is known.
+    /// The best score of two bases.
+    pub(super) fn best_score(&self) -> i32 {
+        self.matching.max(self.mismatch_score).max(UNKNOWN_SCORE)
+    }
+
+    /// Score of two bases, of which that of the reference is known. To [`GAP`] bwa gives what its
+    /// table has behind the row of the base: the score of the next one against A.
     pub(super) fn score(&self, code: u8, base: u8) -> i32 {
         if code == base {
             self.matching
-        } else if code < 4 {
+        } else if code < 4 || (code == GAP && base < 3) {
             self.mismatch_score
         } else {
             UNKNOWN_SCORE

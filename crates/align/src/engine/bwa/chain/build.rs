@@ -32,6 +32,13 @@ pub(crate) struct PlacedSeed {
     pub(crate) occurrences: i32,
 }
 
+impl PlacedSeed {
+    /// Behind its last base, in `T`.
+    pub(crate) fn place_end(&self) -> i64 {
+        self.place + i64::from(self.length)
+    }
+}
+
 /// A chain.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Chain {
@@ -79,24 +86,15 @@ impl Chains {
         self.repetitive = 0.0;
     }
 
-    /// Whether there is none.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.chains.is_empty()
-    }
-
     /// The chains by where they begin.
     pub(crate) fn sorted(&self) -> impl Iterator<Item = Chain> {
         self.order.iter().map(|&(_, number)| self.chains[number])
     }
 
-    /// The seeds of all chains.
-    pub(crate) fn seeds_mut(&mut self) -> &mut [PlacedSeed] {
-        &mut self.seeds
-    }
-
-    /// The chain that is the `at`-th by where it begins.
-    pub(crate) fn at(&self, at: usize) -> Chain {
-        self.chains[self.order[at].1]
+    /// The chain that is the `at`-th by where it begins, and its number.
+    pub(crate) fn at(&self, at: usize) -> (usize, Chain) {
+        let number = self.order[at].1;
+        (number, self.chains[number])
     }
 
     /// What the filter asks of the chains, by where they begin.
@@ -105,7 +103,7 @@ impl Chains {
     }
 
     /// The seeds of a chain in order, once chains are settled.
-    fn seeds(&self, chain: Chain) -> &[PlacedSeed] {
+    pub(crate) fn seeds(&self, chain: Chain) -> &[PlacedSeed] {
         &self.seeds[chain.first..][..chain.count]
     }
 
@@ -136,7 +134,8 @@ impl Chains {
         let on_diagonal =
             |seed: &PlacedSeed| seed.place - i64::from(seed.base) == region.place as i64;
         let first = |chain: &&Chain| on_diagonal(&self.seeds[chain.first]);
-        let chain = *self.chains.iter().find(first)?;
+        let number = self.chains.iter().position(|chain| first(&chain))?;
+        let chain = self.chains[number];
         let seeds = self.seeds(chain);
         let longest = seeds.iter().max_by_key(|seed| seed.length)?;
         let is_region_s = longest.length as usize == region.seed_bases
@@ -147,7 +146,7 @@ impl Chains {
         let seed_cover = seeds.iter().map(|seed| seed.length as usize).sum();
         let seed_occurrences = seeds.iter().map(|seed| seed.occurrences).max()?;
         let region = Known { seed_cover, seed_occurrences, ..region };
-        Some(MainChain { place: chain.place, region })
+        Some(MainChain { number, region })
     }
 
     /// Adds the next seed. `tree` is the same for all of a read.
@@ -357,9 +356,11 @@ mod tests {
             mismatches: crate::certified::Mismatches::default(),
         };
         let t = |seeds: &[[i64; 3]], of_region, expected: Option<[usize; 2]>| {
-            let main = chains_of(&SEQUENCES, 10, seeds).main(region(of_region));
+            let chains = chains_of(&SEQUENCES, 10, seeds);
+            let main = chains.main(region(of_region));
             let found = main.map(|main| {
-                assert_eq!(main.place, 340 + seeds[0][1]);
+                let place = chains.chains[main.number].place;
+                assert_eq!(place, 340 + seeds[0][1]);
                 assert_eq!(main.region.bases, [0, 100]);
                 [main.region.seed_cover, main.region.seed_occurrences as usize]
             });

@@ -53,7 +53,7 @@ impl Cover {
 }
 
 /// bwa's options of the filter.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct FilterOptions {
     /// Lighter chains are dropped at once (`-W`).
     pub(crate) least_weight: i32,
@@ -223,6 +223,7 @@ mod tests {
     use super::super::super::index::Options;
     use super::super::super::layout::LibraryChain;
     use super::super::super::oracle;
+    use super::super::super::settings::Settings;
     use super::*;
     use proptest::prelude::*;
 
@@ -272,7 +273,7 @@ mod tests {
             let mut filter = Filter::default();
             let weighed = chains.iter().map(|(seeds, alternate)| Weighed::of(seeds, *alternate));
             let found: Vec<_> = filter
-                .choose(weighed, &options.filter())
+                .choose(weighed, &Settings::of(options.get()).filter)
                 .iter()
                 .map(|kept| {
                     let alternate = chains[kept.number].1;

@@ -2,3 +2,4 @@
 
 pub(crate) mod build;
 pub(super) mod filter;
+pub(super) mod long_reads;

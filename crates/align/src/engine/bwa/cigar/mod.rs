@@ -73,6 +73,18 @@ impl Tracer {
         true
     }
 
+    /// The score of a region's path within a band, if it has one.
+    pub(super) fn score(
+        &mut self,
+        read: &[u8],
+        region: &Region,
+        band: i32,
+        reference: &Reference<'_>,
+        settings: &Settings,
+    ) -> Option<i32> {
+        self.load(read, region, reference).then(|| self.align(band, settings))
+    }
+
     /// The bases of both intervals, turned round on the reverse strand.
     fn load(&mut self, read: &[u8], region: &Region, reference: &Reference<'_>) -> bool {
         let Region { reference_start: start, reference_end: end, .. } = *region;

@@ -23,6 +23,19 @@ pub(super) trait Unit: Copy + PartialEq + PartialOrd {
     fn scored(self, same: bool, gain: Self, price: Self) -> Self;
 
     fn larger(self, other: Self) -> Self;
+    fn smaller(self, other: Self) -> Self;
+    /// The largest in place of a larger sum.
+    fn plus(self, other: Self) -> Self;
+    /// The largest in place of a larger product.
+    fn times(self, factor: i32) -> Self;
+    /// All bits or none.
+    fn mask(of: bool) -> Self;
+    /// The bits that both have.
+    fn and(self, other: Self) -> Self;
+    /// The bits that `other` does not have.
+    fn and_not(self, other: Self) -> Self;
+    /// The bits of either.
+    fn or(self, other: Self) -> Self;
     /// One of two, by bits of all ones or none: a choice would be made a jump.
     fn one_of(takes_first: bool, first: Self, second: Self) -> Self;
 }
@@ -61,6 +74,41 @@ impl Unit for u8 {
     #[inline(always)]
     fn larger(self, other: Self) -> Self {
         self.max(other)
+    }
+
+    #[inline(always)]
+    fn smaller(self, other: Self) -> Self {
+        self.min(other)
+    }
+
+    #[inline(always)]
+    fn plus(self, other: Self) -> Self {
+        self.saturating_add(other)
+    }
+
+    #[inline(always)]
+    fn times(self, factor: i32) -> Self {
+        self.saturating_mul(Self::new(factor))
+    }
+
+    #[inline(always)]
+    fn mask(of: bool) -> Self {
+        if of { !0 } else { 0 }
+    }
+
+    #[inline(always)]
+    fn and(self, other: Self) -> Self {
+        self & other
+    }
+
+    #[inline(always)]
+    fn and_not(self, other: Self) -> Self {
+        self & !other
+    }
+
+    #[inline(always)]
+    fn or(self, other: Self) -> Self {
+        self | other
     }
 
     #[inline(always)]
@@ -104,6 +152,41 @@ impl Unit for i16 {
     #[inline(always)]
     fn larger(self, other: Self) -> Self {
         self.max(other)
+    }
+
+    #[inline(always)]
+    fn smaller(self, other: Self) -> Self {
+        self.min(other)
+    }
+
+    #[inline(always)]
+    fn plus(self, other: Self) -> Self {
+        self.saturating_add(other)
+    }
+
+    #[inline(always)]
+    fn times(self, factor: i32) -> Self {
+        self.saturating_mul(Self::new(factor))
+    }
+
+    #[inline(always)]
+    fn mask(of: bool) -> Self {
+        if of { !0 } else { 0 }
+    }
+
+    #[inline(always)]
+    fn and(self, other: Self) -> Self {
+        self & other
+    }
+
+    #[inline(always)]
+    fn and_not(self, other: Self) -> Self {
+        self & !other
+    }
+
+    #[inline(always)]
+    fn or(self, other: Self) -> Self {
+        self | other
     }
 
     #[inline(always)]
@@ -159,5 +242,85 @@ impl<T: Unit, const N: usize> Lanes<T, N> {
             self.0[at] = T::one_of(score.0[at] > most.0[at], other.0[at], self.0[at]);
         }
         self
+    }
+
+    #[inline(always)]
+    pub(super) fn smaller(self, other: Self) -> Self {
+        self.with(other, T::smaller)
+    }
+
+    #[inline(always)]
+    pub(super) fn plus(self, other: Self) -> Self {
+        self.with(other, T::plus)
+    }
+
+    #[inline(always)]
+    pub(super) fn times(mut self, factor: i32) -> Self {
+        self.0.iter_mut().for_each(|it| *it = it.times(factor));
+        self
+    }
+
+    /// A mask of the lanes in which this is above `other`.
+    #[inline(always)]
+    pub(super) fn above(self, other: Self) -> Self {
+        self.with(other, |one, two| T::mask(one > two))
+    }
+
+    /// A mask of the lanes in which both are the same.
+    #[inline(always)]
+    pub(super) fn equals(self, other: Self) -> Self {
+        self.with(other, |one, two| T::mask(one == two))
+    }
+
+    /// These in the lanes of a mask, and 0 in others.
+    #[inline(always)]
+    pub(super) fn only(self, mask: Self) -> Self {
+        self.with(mask, T::and)
+    }
+
+    /// 0 in the lanes of a mask, and these in others.
+    #[inline(always)]
+    pub(super) fn without(self, mask: Self) -> Self {
+        self.with(mask, T::and_not)
+    }
+
+    /// These in the lanes of a mask, and those of `other` in others.
+    #[inline(always)]
+    pub(super) fn chosen(self, mask: Self, other: Self) -> Self {
+        self.only(mask).with(other.without(mask), T::or)
+    }
+
+    /// These in the lanes in which `score` is not below `most`, and those of `other` in others.
+    #[inline(always)]
+    pub(super) fn or_below(mut self, most: Self, score: Self, other: Self) -> Self {
+        for at in 0..N {
+            self.0[at] = T::one_of(score.0[at] >= most.0[at], self.0[at], other.0[at]);
+        }
+        self
+    }
+
+    /// A score that goes on along the diagonal: more by `gain`, which is 1, in the lanes of `same`,
+    /// less by `price` in others. One of 0 stays.
+    #[inline(always)]
+    pub(super) fn continued(self, same: Self, gain: Self, price: Self) -> Self {
+        self.plus(self.smaller(gain)).chosen(same, self.less(price))
+    }
+
+    /// Whether any lane has a bit.
+    #[inline(always)]
+    pub(super) fn is_any(self) -> bool {
+        self.0.into_iter().fold(T::ZERO, T::or) != T::ZERO
+    }
+
+    /// The greatest of all, as an index.
+    #[inline(always)]
+    pub(super) fn greatest(self) -> usize {
+        self.0.into_iter().fold(T::ZERO, T::larger).as_index()
+    }
+
+    /// The least of all, as an index.
+    #[inline(always)]
+    pub(super) fn least(self) -> usize {
+        self.0.into_iter().fold(T::ALL, T::smaller).as_index()
     }
 }

@@ -5,6 +5,7 @@
 //! reverse complement, so that a place behind the middle is on the reverse strand.
 
 pub(super) mod mark;
+pub(super) mod merge;
 pub(super) mod redundant;
 
 use super::settings::Settings;
@@ -17,7 +18,7 @@ pub(super) const WAS_SECONDARY: i32 = -2;
 pub(super) const OF_ALTERNATE: i32 = i32::MAX;
 
 /// Where a read may lie.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Region {
     /// First base of the reference, in doubled coordinates.
     pub(super) reference_start: i64,

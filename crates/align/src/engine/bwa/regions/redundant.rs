@@ -1,12 +1,14 @@
-//! Regions that are found twice (`mem_sort_dedup_patch`, without its merges).
+//! Regions that are found twice, or in two parts (`mem_sort_dedup_patch`).
 //!
 //! Regions are compared in the order of their ends. Two that share nearly all of both intervals are
 //! one: the better stays, of equal ones the later. That order decides which of several dies, and
-//! where ends are equal it is the order that klib's sort leaves.
+//! where ends are equal it is the order that klib's sort leaves. Two that do not share so much may be
+//! parts of one with a gap between them: the later then takes the place of both.
 
 use super::super::order::introsort::introsort;
 use super::super::settings::Settings;
 use super::Region;
+use super::merge::Merged;
 
 /// Working memory of [`remove_redundant`].
 #[derive(Debug, Default)]
@@ -17,22 +19,23 @@ pub(in super::super) struct RedundantScratch {
 }
 
 /// Removes redundant regions of a read, and sorts the others by score, then by where they begin.
+/// `merge` says what two regions, the first of which begins first, come to as one.
 pub(in super::super) fn remove_redundant(
     regions: &mut Vec<Region>,
     settings: &Settings,
     scratch: &mut RedundantScratch,
+    mut merge: impl FnMut(&Region, &Region) -> Option<Merged>,
 ) {
     if regions.len() < 2 {
         return;
     }
     sort_by_end(regions, scratch);
     for at in 1..scratch.sorted.len() {
-        compare_with_earlier(&mut scratch.sorted, at, settings);
+        compare_with_earlier(&mut scratch.sorted, at, settings, &mut merge);
     }
     regions.clear();
     regions.extend(scratch.sorted.iter().filter(|it| it.read_end > it.read_start));
-    // No two are equal in this: of regions that begin in one place, one is redundant.
-    regions.sort_unstable_by_key(|it| (-it.score, it.reference_start, it.read_start));
+    sort_by_score(regions);
 }
 
 /// Puts the regions in `scratch.sorted`, in klib's order of ends.
@@ -51,8 +54,27 @@ fn sort_by_end(regions: &[Region], scratch: &mut RedundantScratch) {
     sorted.extend(ends.iter().map(|&(_, number)| regions[number as usize]));
 }
 
+/// Sorts regions by score, then by where they begin; of equal ones, which only merges leave, the one
+/// stays that klib's sort puts first.
+fn sort_by_score(regions: &mut Vec<Region>) {
+    let key = |it: &Region| (-it.score, it.reference_start, it.read_start);
+    let mut sorted = regions.clone();
+    sorted.sort_unstable_by_key(key);
+    if sorted.windows(2).any(|two| key(&two[0]) == key(&two[1])) {
+        sorted.clone_from(regions);
+        introsort(&mut sorted, |a, b| key(a) < key(b));
+        sorted.dedup_by_key(|it| key(it));
+    }
+    *regions = sorted;
+}
+
 /// Compares a region with those before it, nearest first. What is redundant becomes empty.
-fn compare_with_earlier(regions: &mut [Region], at: usize, settings: &Settings) {
+fn compare_with_earlier(
+    regions: &mut [Region],
+    at: usize,
+    settings: &Settings,
+    merge: &mut impl FnMut(&Region, &Region) -> Option<Merged>,
+) {
     let (earlier, rest) = regions.split_at_mut(at);
     let region = &mut rest[0];
     let gap = i64::from(settings.chain_gap);
@@ -62,7 +84,16 @@ fn compare_with_earlier(regions: &mut [Region], at: usize, settings: &Settings) 
         if !near {
             break;
         }
-        if other.read_end == other.read_start || !are_one(other, region, settings) {
+        if other.read_end == other.read_start {
+            continue;
+        }
+        if !are_one(other, region, settings) {
+            if other.reference_start < region.reference_start
+                && let Some(merged) = merge(other, region)
+            {
+                region.take_part(other, merged);
+                other.read_start = other.read_end;
+            }
             continue;
         }
         if region.score < other.score {
@@ -70,6 +101,15 @@ fn compare_with_earlier(regions: &mut [Region], at: usize, settings: &Settings) 
             break;
         }
         other.read_end = other.read_start;
+    }
+}
+
+impl Region {
+    /// Takes another part, which begins first, in.
+    fn take_part(&mut self, first: &Self, merged: Merged) {
+        (self.reference_start, self.read_start) = (first.reference_start, first.read_start);
+        (self.score, self.true_score) = (merged.score, merged.score);
+        self.band = merged.band;
     }
 }
 
@@ -112,7 +152,7 @@ mod tests {
             let mut expected = regions.clone();
             oracle_emit::remove_redundant(&mut expected, &options);
             let mut scratch = RedundantScratch::default();
-            remove_redundant(&mut regions, &settings, &mut scratch);
+            remove_redundant(&mut regions, &settings, &mut scratch, |_, _| None);
             prop_assert_eq!(&regions, &expected);
             // Again, from another order.
             regions.reverse();
@@ -120,7 +160,7 @@ mod tests {
             expected.reverse();
             let mut again = expected.clone();
             oracle_emit::remove_redundant(&mut expected, &options);
-            remove_redundant(&mut again, &settings, &mut scratch);
+            remove_redundant(&mut again, &settings, &mut scratch, |_, _| None);
             prop_assert_eq!(again, expected);
         }
     }

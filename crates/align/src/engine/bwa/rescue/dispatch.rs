@@ -4,6 +4,7 @@
 //! time.
 #![allow(unsafe_code)]
 
+use super::super::settings::GAP;
 use super::kernel::{self, Best, MOST_ROWS, Scores, Strings, Work};
 
 /// Working memory for 8 and 16 bits, of `N` and `M` lanes.
@@ -88,8 +89,8 @@ impl Kernels {
         bits: Bits,
         out: &mut Vec<Best>,
     ) {
-        let is_long = all.iter().any(|it| it.target.len() > MOST_ROWS);
-        if is_long || scores.settings.mismatch_score > 0 {
+        let is_odd = |it: &Strings| it.target.len() > MOST_ROWS || it.query.contains(&GAP);
+        if all.iter().any(is_odd) || scores.settings.mismatch_score > 0 {
             let one = |it: &Strings| kernel::align_one(it, scores, bits.most());
             out.extend(all.iter().map(one));
             return;

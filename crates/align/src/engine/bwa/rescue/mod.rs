@@ -251,7 +251,7 @@ impl Rescue<'_> {
                     }
                     if tried {
                         let redundant = &mut scratch.redundant;
-                        remove_redundant(regions[other], self.settings, redundant);
+                        remove_redundant(regions[other], self.settings, redundant, |_, _| None);
                     }
                 }
             }

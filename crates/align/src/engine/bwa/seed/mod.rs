@@ -12,13 +12,14 @@ use crate::certified::{
     SeedSearch, Tables,
 };
 use crate::engine::bwa::chain::build::Chains;
+use crate::engine::bwa::settings::GAP;
 use crate::index::{CODE, SEED_BASES};
 use crate::search::lockstep;
 use crate::search::text::Bases;
 
 /// The code that bwa has for a letter: 0 to 3 for bases, 4 for others, and 5 for a gap.
 pub(super) fn code_of(letter: u8) -> u8 {
-    if letter == b'-' { 5 } else { CODE[usize::from(letter)] }
+    if letter == b'-' { GAP } else { CODE[usize::from(letter)] }
 }
 
 /// A piece of a read without other letters.
