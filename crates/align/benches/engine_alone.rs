@@ -160,9 +160,8 @@ fn main() {
     let pairs: Vec<_> =
         parse(&texts[0]).into_iter().zip(parse(&texts[1])).map(<[Read<'_>; 2]>::from).collect();
     let prefix = Path::new(prefix);
-    let contigs = index::check(prefix).expect("index").contigs;
-    let contigs: Vec<_> = contigs.into_iter().map(|c| (c.name, u64::from(c.length))).collect();
-    let load = || BwaEngine::load(prefix, &contigs, &BwaOptions::default(), threads).unwrap();
+    let info = index::check(prefix).expect("index");
+    let load = || BwaEngine::load(prefix, &info, &BwaOptions::default()).unwrap();
     let (plain, mut by_table) = (load(), load());
     by_table.certify(&IndexPaths::new(prefix).fast(), Arc::default()).expect("a table");
     for _ in 0..passes {

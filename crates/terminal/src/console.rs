@@ -1,17 +1,14 @@
 //! Everything that a program says on stderr: log lines, progress, errors; and results that go to
 //! stdout as text, see [`print`].
-//!
-//! The C++ engine writes to file descriptor 2 as well; the [`Fence`] takes that away from it, and
-//! the console keeps the user's stderr.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use seqloom_align::engine::fence::Fence;
 use seqloom_io::sink::output::{Output, OutputError};
 use seqloom_runtime::machine;
 
@@ -39,18 +36,16 @@ pub struct Console {
     /// Takes all lines, also those that a quiet run does not show.
     log: OnceLock<File>,
     host: OnceLock<Host>,
-    _fence: Fence,
 }
 
 impl Console {
-    /// Raises the fence; call before any thread is started. `program` is what messages begin with.
+    /// The console of this process. `program` is what messages begin with.
     ///
     /// # Errors
     /// When stderr cannot be had.
     pub fn open(program: &'static str) -> io::Result<Self> {
         let is_terminal = io::stderr().is_terminal();
-        let fence = Fence::raise()?;
-        let stderr = Arc::new(fence.user_stderr()?);
+        let stderr = Arc::new(File::from(io::stderr().as_fd().try_clone_to_owned()?));
         let for_panics = stderr.clone();
         std::panic::set_hook(Box::new(move |panic| {
             let version = env!("CARGO_PKG_VERSION");
@@ -66,7 +61,6 @@ impl Console {
             quiet: AtomicBool::new(false),
             log: OnceLock::new(),
             host: OnceLock::new(),
-            _fence: fence,
         })
     }
 

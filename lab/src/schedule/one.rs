@@ -71,19 +71,15 @@ pub(crate) fn run_one(
     }
     let index = c.reference.as_deref().map(index::check).transpose().map_err(prepare)?;
     let plan = plan(c, index.as_ref().map_or(0, |index| index.memory_bytes))?;
-    let contigs = |index: &IndexInfo| {
-        let contigs = index.contigs.iter();
-        contigs.map(|contig| (contig.name.clone(), u64::from(contig.length))).collect::<Vec<_>>()
-    };
     match (&c.subject, &index, &c.reference) {
         (Subject::Fake(options), index, _) => {
             let lengths = index.as_ref().map_or(vec![CONTIG_BP], |index| {
-                contigs(index).into_iter().map(|(_, length_bp)| length_bp).collect()
+                index.contigs.iter().map(|contig| contig.length.into()).collect()
             });
             in_process(c, &FakeEngine::new(options.clone(), lengths), &plan, begin)
         }
         (Subject::Bwa, Some(index), Some(reference)) => {
-            let engine = load_bwa(c, reference, &contigs(index), &plan)?;
+            let engine = load_bwa(c, reference, index, &plan)?;
             in_process(c, &engine, &plan, begin)
         }
         (Subject::Bwa, ..) => Err(LabError::Prepare("bwa needs a reference".to_owned())),
@@ -117,7 +113,7 @@ fn plan(c: &Configuration, index_bytes: u64) -> Result<Plan, LabError> {
 fn load_bwa(
     c: &Configuration,
     reference: &Path,
-    contigs: &[(String, u64)],
+    index: &IndexInfo,
     plan: &Plan,
 ) -> Result<BwaEngine, LabError> {
     if c.inputs.len() == 2 && c.insert_size.is_none() {
@@ -125,10 +121,9 @@ fn load_bwa(
         return Err(LabError::Prepare(why.to_owned()));
     }
     let options = BwaOptions { insert_size: c.insert_size, ..BwaOptions::default() };
-    let threads = machine::available_cores().get();
     let load = || {
         plan.take_loader_slot(0).map_err(prepare)?;
-        BwaEngine::load(reference, contigs, &options, threads).map_err(prepare)
+        BwaEngine::load(reference, index, &options).map_err(prepare)
     };
     let loaded = placement::with_pages(plan.small_pages, || pool::run_one(load));
     loaded.map_err(prepare)?

@@ -55,9 +55,6 @@ use crate::search::rows::{Interval, Rows};
 const LENGTHS: std::ops::RangeInclusive<usize> = 40..=500;
 /// More mismatches leave too little to show anything by.
 const MOST_MISMATCHES: usize = 6;
-/// Seeds that bwa looks for, at the least (`-k`): the table is made for it.
-pub(crate) const LEAST_SEED: i32 = SEED_BASES as i32;
-
 /// Most memory that a worker's searches take, but for a single read whose seeds occur more often
 /// than rows are looked up together. Rows are looked up for a batch or less at a time; their
 /// chains, in vectors that may have grown to twice what is in them, are of that batch, or of
@@ -85,10 +82,6 @@ pub(crate) struct Known {
     pub(crate) seed_bases: usize,
     /// Its first base in the read.
     pub(crate) seed_start: usize,
-    /// Bases in the seeds of the chain.
-    pub(crate) seed_cover: usize,
-    /// Occurrences of the chain's most frequent seed.
-    pub(crate) seed_occurrences: i32,
     pub(crate) mismatches: Mismatches,
 }
 

@@ -107,10 +107,9 @@ impl Occurrences {
         chains.repetitive = repetitive(read.seeds, read.length, limits.most_occurrences);
         for seed in read.seeds {
             let (base, length) = (seed.bases[0] as i32, (seed.bases[1] - seed.bases[0]) as i32);
-            let (score, occurrences) = (length, seed.occurrences() as i32);
             let mut add = |place: u64| {
                 let place = place as i64;
-                let placed = PlacedSeed { place, base, length, score, region: 0, occurrences };
+                let placed = PlacedSeed { place, base, length, score: length };
                 chains.add(tree, index, limits.band, placed);
             };
             if seed.rows.is_none() {

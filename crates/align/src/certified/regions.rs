@@ -101,7 +101,7 @@ impl CertifiedPath {
         mismatches: &[usize],
     ) -> Option<Known> {
         let length = read.len();
-        let ([start, end], seed_cover) = rules::extended_seed(mismatches, length)?;
+        let [start, end] = rules::extended_seed(mismatches, length)?;
         let (left, right) = mismatches.split_at(mismatches.partition_point(|&at| at < start));
         let differ = |shift: isize, bases, count| {
             read.differ(window, GREATEST_SHIFT.wrapping_add_signed(shift), bases, count)
@@ -128,8 +128,6 @@ impl CertifiedPath {
             taken: first.taken + second.taken - first.best,
             seed_bases: end - start,
             seed_start: start,
-            seed_cover,
-            seed_occurrences: 1,
         })
     }
 }

@@ -107,18 +107,10 @@ pub(super) fn seeds_are_unique(
 
 /// The seed that bwa extends: the longest stretch, of equal ones the last; and the bases in the
 /// seeds of its chain. `None` if there is no seed.
-pub(super) fn extended_seed(mismatches: &[usize], length: usize) -> Option<([usize; 2], usize)> {
+pub(super) fn extended_seed(mismatches: &[usize], length: usize) -> Option<[usize; 2]> {
     let seeds = stretches(mismatches, length).filter(|[start, end]| end - start >= SEED_BASES);
-    let (mut longest, mut cover) = (None, 0);
-    for [start, end] in seeds {
-        // A seed of the third round in front of the stretch that starts with it is in the chain.
-        let third = start % THIRD_ROUND_BASES == 0 && end - start > THIRD_ROUND_BASES;
-        cover += end - start + if third { THIRD_ROUND_BASES } else { 0 };
-        if longest.is_none_or(|[s, e]: [usize; 2]| end - start >= e - s) {
-            longest = Some([start, end]);
-        }
-    }
-    longest.map(|seed| (seed, cover))
+    // Of equal ones the last.
+    seeds.max_by_key(|[start, end]| end - start)
 }
 
 /// Whether all seeds lie in `bases` of the read, so that bwa extends none of them again.

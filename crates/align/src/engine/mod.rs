@@ -18,8 +18,6 @@ use seqloom_runtime::error::{Class, Place, RunError};
 pub mod bwa;
 #[cfg_attr(not(feature = "fake-engine"), path = "no_fake.rs")]
 pub mod fake;
-pub mod fence;
-pub mod lockstep;
 pub mod replicated;
 
 /// One unaligned read, borrowed from the input.
@@ -70,23 +68,7 @@ pub trait RecordSink {
 /// What an engine cannot do.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// The index could not be loaded.
-    #[error("the engine could not load the index {prefix}: {message}")]
-    Load {
-        /// Index prefix.
-        prefix: String,
-        /// The engine's words.
-        message: String,
-    },
-    /// The loaded index is not the one that was checked.
-    #[error("the engine loaded another index than {prefix}: {message}")]
-    WrongIndex {
-        /// Index prefix.
-        prefix: String,
-        /// What differs.
-        message: String,
-    },
-    /// An option value the engine cannot honour.
+    /// An option value that the engine cannot honour.
     #[error("{0}")]
     Option(String),
     /// The engine refused a batch.
@@ -100,28 +82,21 @@ pub enum EngineError {
         /// What is wrong with it.
         problem: String,
     },
-    /// The engine's output could not be captured.
-    #[error("the engine's messages could not be redirected: {0}")]
-    Fence(std::io::Error),
 }
 
 impl RunError for EngineError {
     fn class(&self) -> Class {
         match self {
             Self::Option(_) => Class::Usage,
-            Self::Load { .. } | Self::WrongIndex { .. } | Self::Read { .. } => Class::Input,
+            Self::Read { .. } => Class::Input,
             Self::Failed(_) => Class::Bug,
-            Self::Fence(_) => Class::System,
         }
     }
 
     fn place(&self) -> Place {
         match self {
-            Self::Load { prefix, .. } | Self::WrongIndex { prefix, .. } => {
-                Place { file: Some(prefix.clone()), ..Place::default() }
-            }
             Self::Read { name, .. } => Place::default().at_name(name),
-            Self::Option(_) | Self::Failed(_) | Self::Fence(_) => Place::default(),
+            Self::Option(_) | Self::Failed(_) => Place::default(),
         }
     }
 }

@@ -95,6 +95,22 @@ impl<'a> Rows<'a> {
         TwoWay { rows, turned: longer.first }
     }
 
+    /// As [`Rows::extend_forwards`], with `base` in front of it.
+    #[inline(always)]
+    pub fn extend_backwards(&self, of: TwoWay, base: usize) -> TwoWay {
+        let turned = TwoWay { rows: of.turned(), turned: of.rows.first };
+        let longer = self.extend_forwards(turned, 3 - base);
+        TwoWay { rows: longer.turned(), turned: longer.rows.first }
+    }
+
+    /// The rows of a base, and of its complement.
+    #[inline]
+    pub fn of_base(&self, base: usize) -> TwoWay {
+        let first = self.parts.first_rows;
+        let rows = Interval { first: first[base], count: first[base + 1] - first[base] };
+        TwoWay { rows, turned: first[3 - base] }
+    }
+
     /// How often each base stands in front of `row` in the transform.
     #[inline(always)]
     fn all_before(&self, row: u64) -> [u64; 4] {
@@ -236,6 +252,10 @@ mod tests {
                 let in_front = searched.extend(rows.rows, base);
                 let expected = self.rows_of(&[&[base as u8], &string[..]].concat());
                 assert_eq!((in_front.count > 0).then_some(in_front), expected, "{base} {string:?}");
+                let expected = in_front.count > 0;
+                let in_front = searched.extend_backwards(rows, base);
+                let longer = self.two_way_of(&[&[base as u8], &string[..]].concat());
+                assert_eq!(expected.then_some(in_front), longer, "{base} {string:?}");
                 let behind = searched.extend_forwards(rows, base);
                 string.push(base as u8);
                 let expected = self.two_way_of(string);

@@ -36,7 +36,7 @@ use seqloom_align::ingest::{Aligner, Batches};
 use seqloom_io::sink::atomic::AtomicFile;
 use seqloom_modes::gapped::GappedEngine;
 use seqloom_modes::ungapped::UngappedEngine;
-use seqloom_runtime::{machine, placement};
+use seqloom_runtime::placement;
 
 pub(crate) use arguments::AlignArguments;
 pub(crate) use arguments::EngineChoice;
@@ -89,10 +89,9 @@ pub(crate) fn run(arguments: &AlignArguments, console: &Console) -> seqloom_term
             introns::align(arguments, &index, prepared, first_pass, console)
         }
         (EngineChoice::Bwa, Mode::Bwa) => {
-            let threads = prepared.job.run.threads.get().min(machine::available_cores().get());
             let certified = prepared.job.certified.clone();
             let load = || {
-                let mut engine = load_bwa(arguments, &index, threads)?;
+                let mut engine = load_bwa(arguments, &index)?;
                 certified.turn_on(&mut engine);
                 Ok(engine)
             };
@@ -158,16 +157,13 @@ fn align_between<E: Send, A: Aligner>(
 pub(crate) fn load_bwa(
     arguments: &AlignArguments,
     index: &index::IndexInfo,
-    threads: usize,
 ) -> seqloom_terminal::Result<BwaEngine> {
-    let contigs: Vec<_> =
-        index.contigs.iter().map(|c| (c.name.clone(), u64::from(c.length))).collect();
     let options = arguments.algorithm.bwa_options();
     let prefix = &arguments.reference;
     Ok(if arguments.algorithm.ignore_alt {
         let plain = index::WithoutAlt::of(prefix)?;
-        BwaEngine::load(&plain.prefix(), &contigs, &options, threads)?
+        BwaEngine::load(&plain.prefix(), index, &options)?
     } else {
-        BwaEngine::load(prefix, &contigs, &options, threads)?
+        BwaEngine::load(prefix, index, &options)?
     })
 }

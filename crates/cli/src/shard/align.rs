@@ -132,12 +132,10 @@ fn align_shards(
     check_files(folder, |path| is_index(path) || inputs.iter().any(|it| it == path))?;
     let index = index::check(&align.reference)?;
     let shards = Shards { folder, align: &align, index: &index, console };
-    let threads = align.run.threads.unwrap_or_else(machine::available_cores);
     match &align.algorithm.engine {
         EngineChoice::Bwa => {
-            let threads = threads.min(machine::available_cores());
             let load = |certified: &CertifiedRun| {
-                let mut engine = load_bwa(&align, &index, threads.get())?;
+                let mut engine = load_bwa(&align, &index)?;
                 certified.turn_on(&mut engine);
                 Ok(engine)
             };

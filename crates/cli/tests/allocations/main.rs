@@ -228,8 +228,8 @@ fn a_read_on_the_certified_path_asks_for_no_memory() {
     genome.write_fasta(&fasta).unwrap();
     let plan = index::plan(&fasta, &BuildOptions::default(), &|_, _| ()).unwrap();
     index::build(plan, &fasta, &|_, _| ()).unwrap();
-    let contigs = [(genome.contigs[0].name.clone(), genome.contigs[0].bases.len() as u64)];
-    let mut engine = BwaEngine::load(&fasta, &contigs, &BwaOptions::default(), 1).unwrap();
+    let info = index::check(&fasta).unwrap();
+    let mut engine = BwaEngine::load(&fasta, &info, &BwaOptions::default()).unwrap();
     let counts = Arc::<CertifiedReads>::default();
     engine.certify(&IndexPaths::new(&fasta).fast(), counts.clone()).unwrap();
 

@@ -3,6 +3,8 @@
 use seqloom_testkit::genome::{Contig, Genome, GenomeOptions};
 use seqloom_testkit::reads::{ReadOptions, Simulator, Template};
 
+use super::oracle::Compared;
+use super::oracle::library::Scratch;
 use super::*;
 use crate::certified::Verdict;
 use crate::engine::Read;
@@ -11,7 +13,6 @@ use crate::index::{BuildOptions, IndexPaths, build, plan};
 /// A genome's index, in a folder of its own.
 pub(super) struct Indexed {
     folder: tempfile::TempDir,
-    contigs: Vec<(String, u64)>,
 }
 
 impl Indexed {
@@ -21,21 +22,20 @@ impl Indexed {
         genome.write_fasta(&fasta).unwrap();
         let plan = plan(&fasta, &BuildOptions::default(), &|_, _| ()).unwrap();
         build(plan, &fasta, &|_, _| ()).unwrap();
-        let contigs = genome.contigs.iter().map(|c| (c.name.clone(), c.bases.len() as u64));
-        Self { folder, contigs: contigs.collect() }
+        Self { folder }
     }
 
     pub(super) fn prefix(&self) -> std::path::PathBuf {
         self.folder.path().join("genome.fa")
     }
 
-    pub(super) fn engine(&self, options: &BwaOptions) -> BwaEngine {
-        BwaEngine::load(&self.prefix(), &self.contigs, options, 1).unwrap()
+    pub(super) fn engine(&self, options: &BwaOptions) -> Compared {
+        Compared::load(&self.prefix(), options)
     }
 }
 
-/// An engine of a genome, which searches by the library alone.
-pub(super) fn plain_engine(genome: &Genome, options: &BwaOptions) -> BwaEngine {
+/// An engine of a genome, which searches by the index alone.
+pub(super) fn plain_engine(genome: &Genome, options: &BwaOptions) -> Compared {
     Indexed::new(genome).engine(options)
 }
 
@@ -44,11 +44,11 @@ pub(super) fn engines(
     genome: &Genome,
     options: &BwaOptions,
     reads: &Arc<CertifiedReads>,
-) -> [BwaEngine; 2] {
+) -> [Compared; 2] {
     let indexed = Indexed::new(genome);
     let mut certified = indexed.engine(options);
     let table = IndexPaths::new(&indexed.prefix()).fast();
-    certified.certify(&table, reads.clone()).unwrap();
+    certified.engine.certify(&table, reads.clone()).unwrap();
     [indexed.engine(options), certified]
 }
 
@@ -74,13 +74,16 @@ pub(super) fn compare<'a>(
     let counts = Arc::default();
     let [plain, certified] = engines(genome, options, &counts);
     let mut scratches = [plain.scratch().unwrap(), certified.scratch().unwrap()];
+    let mut library = Scratch::new().unwrap();
     for reads in batches {
-        let [expected, found] = [
+        let expected = plain.candidates(&mut library, &reads);
+        let [by_index, found] = [
             plain.seed_extend(&mut scratches[0], &reads).unwrap(),
             certified.seed_extend(&mut scratches[1], &reads).unwrap(),
         ];
         for (at, read) in reads.pairs.iter().flatten().chain(&reads.singles).enumerate() {
             let [name, bases] = [read.name, read.bases].map(String::from_utf8_lossy);
+            assert_eq!(by_index.of(at), expected.of(at), "read {at}, {name}: {bases}");
             let (found, expected) = (found.of(at), expected.of(at));
             assert_eq!(found, expected, "read {at}, {name}: {bases}");
         }

@@ -5,7 +5,8 @@ use seqloom_testkit::genome::{Genome, GenomeOptions};
 use seqloom_testkit::reads::ReadOptions;
 
 use super::certified_tests::{Dice, hostile_genome, pair, reads_at, simulated, turned};
-use super::oracle_emit;
+use super::oracle::library::{self, LibraryBatch};
+use super::oracle::{Compared, Library, emit};
 use super::*;
 use crate::engine::{Ordinals, Origin, Read};
 use crate::index::{BuildOptions, IndexPaths, build, plan};
@@ -31,7 +32,7 @@ impl RecordSink for Bodies {
 }
 
 /// An engine of a genome, with these of its sequences as ALT.
-pub(super) fn engine(genome: &Genome, options: &BwaOptions, alternates: &[usize]) -> BwaEngine {
+pub(super) fn engine(genome: &Genome, options: &BwaOptions, alternates: &[usize]) -> Compared {
     let here = tempfile::tempdir().unwrap();
     let fasta = here.path().join("genome.fa");
     genome.write_fasta(&fasta).unwrap();
@@ -39,9 +40,7 @@ pub(super) fn engine(genome: &Genome, options: &BwaOptions, alternates: &[usize]
     build(plan, &fasta, &|_, _| ()).unwrap();
     let names = alternates.iter().map(|&at| format!("{}\t0\n", genome.contigs[at].name));
     std::fs::write(IndexPaths::new(&fasta).alt(), names.collect::<String>()).unwrap();
-    let contigs = genome.contigs.iter().map(|c| (c.name.clone(), c.bases.len() as u64));
-    let contigs: Vec<_> = contigs.collect();
-    let engine = BwaEngine::load(&fasta, &contigs, options, 1).unwrap();
+    let engine = Compared::load(&fasta, options);
     let found = engine.index.sequences().iter().enumerate().filter(|(_, it)| it.alternate);
     assert!(found.map(|(at, _)| at).eq(alternates.iter().copied()));
     engine
@@ -77,16 +76,16 @@ impl Seen {
 }
 
 /// Compares the records of batches that are one cohort.
-fn compare(engine: &BwaEngine, cohort: &[EngineReads<'_>], ordinals: Ordinals) -> Seen {
+fn compare(engine: &Compared, cohort: &[EngineReads<'_>], ordinals: Ordinals) -> Seen {
     let mut scratch = engine.scratch().unwrap();
     let mut ours = Vec::new();
     for batch in cohort {
         ours.push(engine.seed_extend(&mut scratch, batch).unwrap());
     }
-    let mut library = Vec::new();
+    let (mut library, mut library_scratch) = (Vec::new(), library::Scratch::new().unwrap());
     for batch in cohort {
-        let (index, options) = (&engine.index, &engine.options);
-        library.push(LibraryBatch::find(index, options, &mut scratch.library, batch).unwrap());
+        let Library { index, options } = &engine.library;
+        library.push(LibraryBatch::find(index, options, &mut library_scratch, batch).unwrap());
     }
     let model = engine.infer_cohort(&ours).unwrap();
     let mut seen = Seen::default();
@@ -96,7 +95,7 @@ fn compare(engine: &BwaEngine, cohort: &[EngineReads<'_>], ordinals: Ordinals) -
         engine.emit(&mut scratch, seeded, &mut found).unwrap();
         let sizes = &model.sizes;
         let library = (reads, library);
-        oracle_emit::emit(engine, &mut scratch, library, sizes, ordinals, &mut expected);
+        emit::emit(engine, &mut library_scratch, library, sizes, ordinals, &mut expected);
         assert!(expected.0.len() >= 2 * reads.pairs.len() + reads.singles.len());
         for (ours, theirs) in found.0.iter().zip(&expected.0) {
             if ours != theirs {
@@ -207,7 +206,7 @@ fn read<'a>(name: &'a [u8], it: &'a Owned) -> Read<'a> {
 
 /// A cohort of hostile pairs and reads without a mate.
 fn compare_hostile(
-    engine: &BwaEngine,
+    engine: &Compared,
     dice: &mut Dice,
     genome: &Genome,
     spots: &[[usize; 2]],

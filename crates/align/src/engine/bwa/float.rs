@@ -44,7 +44,7 @@ pub(super) fn raw_quality(difference: i32, matching: i32) -> i32 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::oracle_emit::{erfc_of_c, log_of_c};
+    use super::super::oracle::emit::{erfc_of_c, log_of_c};
     use super::*;
 
     #[test]

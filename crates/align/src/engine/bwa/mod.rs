@@ -1,22 +1,19 @@
-//! bwa's algorithm, in process, through crate `bwa-mem3-sys`.
+//! bwa's algorithm: its records, byte for byte (ERRATA.md lists the differences).
 //!
-//! Records equal bwa 0.7.17's (ERRATA.md lists the differences). Seeds and chains are ours where
-//! the table of [`certified`](crate::certified) is there ([`seed`], [`chain`]), and all behind
-//! regions is ([`emission`]); the crate's library extends chains, and searches without the table.
-//! It is C++, prints, reads environment variables and may abort: see [`fence`](super::fence), and
-//! [`index::check`](crate::index) for what is verified before it opens a file.
+//! A batch of reads goes through stages, each a room of its own: [`seed`] finds exact matches,
+//! [`chain`] puts those that lie together in chains, [`extend`] makes alignments of chains, which
+//! [`regions`] puts in order. These are the candidates. From those of a cohort [`pair`] learns how
+//! far mates lie apart; then, batch by batch ([`emission`]), [`rescue`] looks for lost mates,
+//! [`pair`] chooses, [`cigar`] finds paths, and [`record`] writes. Reads of which
+//! [`certified`](crate::certified) knows the region skip the first three.
 
 mod batch;
 pub(crate) mod chain;
 mod cigar;
 mod emission;
 mod extend;
-mod extension;
 mod float;
-mod index;
 mod lanes;
-mod layout;
-mod library;
 mod options;
 pub(crate) mod order;
 mod pair;
@@ -33,44 +30,36 @@ use std::sync::Arc;
 pub use batch::Candidates;
 use emission::{Batch, BatchCodes, CohortModel, EmitScratch, Emitter};
 use extend::{Basis, Extended, Extender, KnownChain};
-use index::{Index, Options};
-use library::LibraryBatch;
 pub use options::{BwaOptions, InsertSize, Preset};
+use reference::Reference;
 use settings::Settings;
 
 use seed::Searches;
 
 use crate::certified::{
-    CertifiedPath, CertifiedReads, ChainLimits, Known, LoadedIndex, MainChain, Tables, Work,
+    CertifiedPath, CertifiedReads, Known, LoadedIndex, MainChain, Tables, Work,
 };
-use crate::index::{FastTable, FastTableError};
+use crate::index::{FastTable, FastTableError, IndexError, IndexInfo, IndexParts, Loaded};
+use crate::search::rows::Rows;
 
-use super::{CohortEngine, EngineError, EngineReads, RecordSink, SeededBatch, lockstep};
+use super::{CohortEngine, EngineError, EngineReads, Read, RecordSink, SeededBatch};
 
-/// Longest read handed to the library; longer ones are unmapped. A noisy read of 200 kb makes it
-/// abort, one of 100 kb does not but takes seconds; Illumina reads are 1,000 times shorter.
+/// Longest read that is aligned; longer ones are unmapped. Illumina reads are 1,000 times shorter.
 const LONGEST_READ_BASES: usize = 65_536;
 
 /// A loaded index with its options.
 pub struct BwaEngine {
-    index: Index,
-    options: Options,
+    index: Loaded,
+    names: Vec<Vec<u8>>,
     settings: Settings,
     insert_size: Option<InsertSize>,
-    /// Our own search, in place of the library's.
-    search: Option<OwnSearch>,
+    /// By which seeds are searched for, if it is there and holds for the options.
+    table: Option<Arc<FastTable>>,
     certified: Option<CertifiedPath>,
-}
-
-/// What our own search is by.
-struct OwnSearch {
-    table: Arc<FastTable>,
-    limits: ChainLimits,
 }
 
 /// Working memory of one worker.
 pub struct Scratch {
-    library: library::Scratch,
     certified: Work,
     searches: Searches,
     extender: Extender,
@@ -91,26 +80,20 @@ pub enum NotCertified {
 }
 
 impl BwaEngine {
-    /// Loads the index at `prefix`, which [`crate::index::check`] has found whole, with `threads`
-    /// threads, and verifies that `contigs` is what was loaded.
+    /// Loads the index at `prefix`, which [`crate::index::check`] has found to be `info`.
     ///
     /// # Errors
-    /// When the library refuses the index or loads another one.
-    pub fn load(
-        prefix: &Path,
-        contigs: &[(String, u64)],
-        options: &BwaOptions,
-        threads: usize,
-    ) -> Result<Self, EngineError> {
-        lockstep::fit_to_processor();
-        let index = Index::load(prefix, contigs, threads).map_err(|message| EngineError::Load {
-            prefix: prefix.display().to_string(),
-            message,
-        })?;
-        let insert_size = options.insert_size;
-        let options = options.library().map_err(EngineError::Failed)?;
-        let settings = Settings::of(options.get());
-        Ok(Self { index, options, settings, insert_size, search: None, certified: None })
+    /// A file cannot be read, or is not the one that was checked.
+    pub fn load(prefix: &Path, info: &IndexInfo, options: &BwaOptions) -> Result<Self, IndexError> {
+        let names = info.contigs.iter().map(|contig| contig.name.clone().into_bytes()).collect();
+        Ok(Self {
+            index: Loaded::read(prefix, info)?,
+            names,
+            settings: Settings::new(options),
+            insert_size: options.insert_size,
+            table: None,
+            certified: None,
+        })
     }
 
     /// Loads the table at `path`, and takes regions from it from now on where it can be shown what
@@ -122,11 +105,8 @@ impl BwaEngine {
     pub fn certify(&mut self, path: &Path, reads: Arc<CertifiedReads>) -> Result<(), NotCertified> {
         let parts = self.index.parts();
         let table = Arc::new(FastTable::read(path, parts.packed, parts.bases)?);
-        self.search = self
-            .options
-            .chain_limits()
-            .map(|limits| OwnSearch { table: Arc::clone(&table), limits });
-        let scoring = self.options.scoring().map_err(NotCertified::Options)?;
+        self.table = self.settings.has_table_seeds().then(|| Arc::clone(&table));
+        let scoring = self.settings.scoring().map_err(NotCertified::Options)?;
         self.certified = Some(CertifiedPath::new(table, scoring, reads));
         Ok(())
     }
@@ -135,11 +115,15 @@ impl BwaEngine {
         LoadedIndex { parts: self.index.parts(), sequences: self.index.sequences() }
     }
 
+    fn reference(&self) -> Reference<'_> {
+        let IndexParts { packed, bases, .. } = self.index.parts();
+        Reference { packed, bases, sequences: self.index.sequences(), names: &self.names }
+    }
+
     /// Finds out what is known of the reads, which is then in `work`.
-    fn certify_reads(&self, work: &mut Work, reads: &EngineReads<'_>) {
-        let all: Vec<_> = reads.pairs.iter().flatten().chain(&reads.singles).collect();
+    fn certify_reads(&self, work: &mut Work, all: &[&Read<'_>]) {
         match &self.certified {
-            Some(path) => path.certify(self.loaded(), all.into_iter(), work),
+            Some(path) => path.certify(self.loaded(), all.iter().copied(), work),
             None => work.know_nothing(all.len()),
         }
     }
@@ -163,32 +147,37 @@ impl BwaEngine {
         Extended { region, seed_bases: known.seed_bases as i32 }
     }
 
-    /// The regions of a batch by our own search. Those that are known are taken as they are, and
-    /// the chains of the other reads are extended.
-    fn find_by(
-        &self,
-        search: &OwnSearch,
-        scratch: &mut Scratch,
-        reads: &EngineReads<'_>,
-    ) -> Candidates {
-        let Scratch { certified, searches, extender, .. } = scratch;
-        let all: Vec<_> = reads.pairs.iter().flatten().chain(&reads.singles).collect();
-        let reference = self.index.reference();
-        let basis = Basis { settings: &self.settings, reference: &reference };
-        searches.clear();
-        extender.clear(all.len());
-        for (number, read) in all.iter().enumerate() {
-            if certified.is_unknown(number) {
-                searches.add(number, read.bases);
+    /// Finds the seeds of the reads of which nothing is known.
+    fn find_seeds(&self, all: &[&Read<'_>], certified: &Work, searches: &mut Searches) {
+        let rows = Rows::new(self.index.parts());
+        let unknown = all.iter().enumerate().filter(|&(number, _)| certified.is_unknown(number));
+        let unknown = unknown.map(|(number, read)| (number, read.bases));
+        match &self.table {
+            Some(table) => {
+                unknown.for_each(|(number, bases)| searches.add(number, bases));
+                searches.find(&Tables::new(self.index.parts(), table));
             }
+            None => searches.find_plain(unknown, self.settings.seeds, &rows),
         }
-        let tables = Tables::new(self.index.parts(), &search.table);
-        searches.find(&tables);
+    }
+
+    /// Finds the regions of the reads whose region is not known.
+    fn find_regions(
+        &self,
+        all: &[&Read<'_>],
+        certified: &mut Work,
+        searches: &mut Searches,
+        extender: &mut Extender,
+    ) {
+        let (rows, reference) = (Rows::new(self.index.parts()), self.reference());
+        let basis = Basis { settings: &self.settings, reference: &reference };
         let put_codes = |number: usize| {
             let bases: &[u8] = all[number].bases;
             move |out: &mut Vec<u8>| out.extend(bases.iter().map(|&letter| seed::code_of(letter)))
         };
-        let mut rows = certified.rows();
+        extender.clear(all.len());
+        let Some(limits) = self.settings.chain_limits() else { return };
+        let mut looked_up = certified.rows();
         for (read, chains) in certified.chained() {
             let known = |main: MainChain| KnownChain {
                 chain: main.number,
@@ -197,38 +186,13 @@ impl BwaEngine {
             let known = read.main.map(known);
             extender.add(read.number, put_codes(read.number), chains, known, basis);
         }
-        while let Some(some) = searches.chain_some(self.loaded(), &tables, search.limits, rows) {
+        while let Some(some) = searches.chain_some(self.loaded(), &rows, limits, looked_up) {
             for (number, chains) in some {
                 extender.add(number, put_codes(number), chains, None, basis);
             }
-            rows = 0;
+            looked_up = 0;
         }
         extender.extend(basis);
-        let mut candidates = Candidates::of_pairs(2 * reads.pairs.len());
-        for (number, known) in certified.known().iter().enumerate() {
-            match known {
-                Some(known) => candidates.push([self.extended(known, 0.0).region]),
-                None => candidates.push(extender.found(number).iter().copied()),
-            }
-        }
-        candidates.complete()
-    }
-}
-
-impl BwaEngine {
-    /// The regions of a batch by the library's search.
-    fn find_all(
-        &self,
-        library: &mut library::Scratch,
-        reads: &EngineReads<'_>,
-    ) -> Result<Candidates, String> {
-        let found = LibraryBatch::find(&self.index, &self.options, library, reads)?;
-        let paired = 2 * reads.pairs.len();
-        let mut candidates = Candidates::of_pairs(paired);
-        for at in 0..paired + reads.singles.len() {
-            candidates.push(found.found(at).iter().map(regions::Region::from));
-        }
-        Ok(candidates.complete())
     }
 }
 
@@ -238,9 +202,7 @@ impl CohortEngine for BwaEngine {
     type Model = CohortModel;
 
     fn scratch(&self) -> Result<Scratch, EngineError> {
-        let library = library::Scratch::new().map_err(EngineError::Failed)?;
         Ok(Scratch {
-            library,
             certified: Work::default(),
             searches: Searches::default(),
             extender: Extender::new(),
@@ -254,15 +216,24 @@ impl CohortEngine for BwaEngine {
         scratch: &mut Scratch,
         reads: &EngineReads<'_>,
     ) -> Result<Candidates, EngineError> {
-        if let Some(search) = &self.search {
-            self.certify_reads(&mut scratch.certified, reads);
-            return Ok(self.find_by(search, scratch, reads));
+        let Scratch { certified, searches, extender, .. } = scratch;
+        let all: Vec<_> = reads.pairs.iter().flatten().chain(&reads.singles).collect();
+        self.certify_reads(certified, &all);
+        searches.clear();
+        self.find_seeds(&all, certified, searches);
+        self.find_regions(&all, certified, searches, extender);
+        let mut candidates = Candidates::of_pairs(2 * reads.pairs.len());
+        for (number, known) in certified.known().iter().enumerate() {
+            match known {
+                Some(known) => candidates.push([self.extended(known, 0.0).region]),
+                None => candidates.push(extender.found(number).iter().copied()),
+            }
         }
-        self.find_all(&mut scratch.library, reads).map_err(EngineError::Failed)
+        Ok(candidates.complete())
     }
 
     fn infer_cohort(&self, candidates: &[Candidates]) -> Result<CohortModel, EngineError> {
-        let bases = self.index.reference().bases;
+        let bases = self.reference().bases;
         Ok(match self.insert_size {
             Some(given) => CohortModel::new(given.model(), &self.settings),
             None => CohortModel::learned(candidates, bases, &self.settings),
@@ -276,7 +247,7 @@ impl CohortEngine for BwaEngine {
         sink: &mut dyn RecordSink,
     ) -> Result<(), EngineError> {
         let SeededBatch { reads, candidates, model, ordinals } = seeded;
-        let (settings, reference) = (&self.settings, &self.index.reference());
+        let (settings, reference) = (&self.settings, &self.reference());
         scratch.batch_codes.take(reads);
         let batch = Batch { candidates: &candidates, reads, codes: &scratch.batch_codes };
         Emitter { settings, reference, ordinals }
@@ -301,9 +272,5 @@ mod certified_tests;
 mod emission_tests;
 #[cfg(test)]
 mod oracle;
-#[cfg(test)]
-mod oracle_emit;
-#[cfg(test)]
-mod oracle_tests;
 #[cfg(test)]
 mod search_tests;

@@ -3,13 +3,13 @@
 use seqloom_testkit::genome::{Contig, Genome};
 
 use super::certified_tests::{Dice, Indexed, hostile_genome, reads_at, turned};
-use super::oracle::{FilteredChain, filtered_chains, own_chains};
+use super::oracle::{Compared, FilteredChain, filtered_chains, library, own_chains};
 use super::*;
 use crate::index::IndexPaths;
 
 /// An engine that searches by itself, and working memory for it and for the library's search.
 struct Bench {
-    engine: BwaEngine,
+    engine: Compared,
     library: library::Scratch,
     searches: Searches,
 }
@@ -18,8 +18,8 @@ impl Bench {
     fn new(indexed: &Indexed, options: &BwaOptions) -> Self {
         let mut engine = indexed.engine(options);
         // Whatever becomes of regions, there is a table.
-        let _ = engine.certify(&IndexPaths::new(&indexed.prefix()).fast(), Arc::default());
-        assert!(engine.search.is_some());
+        let _ = engine.engine.certify(&IndexPaths::new(&indexed.prefix()).fast(), Arc::default());
+        assert!(engine.table.is_some());
         let library = library::Scratch::new().unwrap();
         Self { engine, library, searches: Searches::default() }
     }
@@ -32,8 +32,9 @@ impl Bench {
         for reads in reads.chunks(library::KERNEL_READS) {
             let codes: Vec<Vec<u8>> = reads.iter().map(codes_of).collect();
             let bases = reads.iter().map(Vec::len).sum();
-            library.make_room(&engine.index, &engine.options, bases).unwrap();
-            let expected = filtered_chains(&engine.index, &engine.options, library, reads);
+            library.make_room(&engine.library.index, &engine.library.options, bases).unwrap();
+            let expected =
+                filtered_chains(&engine.library.index, &engine.library.options, library, reads);
             let found = own_chains(engine, searches, reads, &codes);
             for (number, (expected, found)) in expected.iter().zip(&found).enumerate() {
                 let read = String::from_utf8_lossy(&reads[number]);

@@ -1,8 +1,10 @@
 //! What the stages behind the regions read of bwa's options.
 
-use bwa_mem3_sys as sys;
-
 use super::chain::filter::FilterOptions;
+use super::float::{log, truncated};
+use super::options::{BwaOptions, Preset};
+use super::seed::plain::SeedOptions;
+use crate::certified::{ChainLimits, Scoring};
 
 /// Score of a base that is not known.
 pub(super) const UNKNOWN_SCORE: i32 = -1;
@@ -10,7 +12,7 @@ pub(super) const UNKNOWN_SCORE: i32 = -1;
 /// The code of the letter `-` in a read.
 pub(super) const GAP: u8 = 5;
 
-/// Options by what they mean; bwa's names are in [`Settings::of`].
+/// Options by what they mean, with bwa's letters where it has any.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Settings {
     /// Score of a match.
@@ -25,6 +27,10 @@ pub(super) struct Settings {
     pub(super) clips: [i32; 2],
     /// An extension ends where its score has fallen by more than this below the best (z-drop).
     pub(super) drop: i32,
+    /// Of a seed that occurs more often, only so many places are taken (`-c`).
+    pub(super) most_occurrences: i32,
+    /// Which seeds there are.
+    pub(super) seeds: SeedOptions,
     /// Which chains are extended.
     pub(super) filter: FilterOptions,
     /// Price of a pair that is none (`-U`).
@@ -71,46 +77,98 @@ pub(super) struct GapPrices {
 }
 
 impl Settings {
-    /// Of bwa's options.
-    pub(super) fn of(o: &sys::mem_opt_t) -> Self {
-        let has = |flag: u32| o.flag & flag as i32 != 0;
+    /// bwa's defaults, then the preset, then what was given.
+    pub(super) fn new(options: &BwaOptions) -> Self {
+        let is_contigs = options.preset == Some(Preset::Intractg);
+        let mismatch = options.mismatch_penalty.unwrap_or(if is_contigs { 9 } else { 4 });
+        let open = options.gap_open.unwrap_or(if is_contigs { [16; 2] } else { [6; 2] });
+        let extend = options.gap_extend.unwrap_or([1; 2]);
+        let least_seed = options.min_seed_length.unwrap_or(19);
+        let chain_gap = 10_000;
+        let quality_length: f32 = 50.0;
         Self {
-            matching: o.a,
-            mismatch: o.b,
-            mismatch_score: o.mat[1].into(),
+            matching: 1,
+            mismatch,
+            mismatch_score: (-mismatch as i8).into(),
             gaps: GapPrices {
-                open_deletion: o.o_del,
-                extend_deletion: o.e_del,
-                open_insertion: o.o_ins,
-                extend_insertion: o.e_ins,
+                open_deletion: open[0],
+                extend_deletion: extend[0],
+                open_insertion: open[1],
+                extend_insertion: extend[1],
             },
-            clips: [o.pen_clip5, o.pen_clip3],
-            drop: o.zdrop,
+            clips: options.clip_penalty.unwrap_or([5; 2]),
+            drop: 100,
+            most_occurrences: options.max_occurrences.unwrap_or(500),
+            seeds: SeedOptions {
+                least_bases: least_seed.max(1) as usize,
+                reseeded_bases: truncated(f64::from(least_seed as f32 * 1.5) + 0.499) as usize,
+                reseeded_up_to: 10,
+                third_below: 20,
+            },
             filter: FilterOptions {
-                least_weight: o.min_chain_weight,
-                overlap: o.mask_level,
-                drop: o.drop_ratio,
-                lighter: o.min_seed_len << 1,
-                greatest_gap: o.max_chain_gap,
-                most_over_others: o.max_chain_extend,
+                least_weight: 0,
+                overlap: 0.5,
+                drop: 0.5,
+                lighter: least_seed << 1,
+                greatest_gap: chain_gap,
+                most_over_others: 1 << 30,
             },
-            unpaired: o.pen_unpaired,
-            band: o.w,
-            least_score: o.T,
-            least_seed: o.min_seed_len,
-            chain_gap: o.max_chain_gap,
-            most_rescues: o.max_matesw.max(0) as usize,
-            largest_insert: o.max_ins,
-            mask_level: o.mask_level,
-            redundant_level: o.mask_level_redun,
-            drop_ratio: o.drop_ratio,
-            alternative_ratio: o.XA_drop_ratio,
-            most_alternatives: [o.max_XA_hits, o.max_XA_hits_alt],
-            quality_length: o.mapQ_coef_len,
-            quality_factor: o.mapQ_coef_fac,
-            soft_clips: has(sys::MEM_F_SOFTCLIP),
-            marks_secondary: has(sys::MEM_F_NO_MULTI),
+            unpaired: options.unpaired_penalty.unwrap_or(17),
+            band: options.band_width.unwrap_or(100),
+            least_score: options.min_output_score.unwrap_or(30),
+            least_seed,
+            chain_gap,
+            most_rescues: 50,
+            largest_insert: 10_000,
+            mask_level: 0.5,
+            redundant_level: 0.95,
+            drop_ratio: 0.5,
+            alternative_ratio: 0.8,
+            most_alternatives: options.xa_hits.unwrap_or([5, 200]),
+            quality_length,
+            quality_factor: truncated(log(f64::from(quality_length))),
+            soft_clips: options.soft_clip_supplementary,
+            marks_secondary: options.mark_split_secondary,
         }
+    }
+
+    /// What chains follow from. `None` where no seed is looked up.
+    pub(super) fn chain_limits(&self) -> Option<ChainLimits> {
+        let most_occurrences =
+            u64::try_from(self.most_occurrences).ok().filter(|&most| most > 0)?;
+        Some(ChainLimits { band: self.band.into(), most_occurrences })
+    }
+
+    /// Whether seeds are those of the table of strings, which is made for bwa's defaults.
+    pub(super) fn has_table_seeds(&self) -> bool {
+        self.seeds == Self::new(&BwaOptions::default()).seeds
+    }
+
+    /// Scores for the certified path.
+    ///
+    /// # Errors
+    /// Why it shows nothing with these options.
+    pub(super) fn scoring(&self) -> Result<Scoring, &'static str> {
+        if !self.has_table_seeds() {
+            return Err("-k is not 19");
+        }
+        if self.most_occurrences < 1 {
+            return Err("-c is below 1");
+        }
+        let GapPrices { open_deletion, extend_deletion, open_insertion, extend_insertion } =
+            self.gaps;
+        let scoring = Scoring {
+            matching: self.matching,
+            mismatch: self.mismatch,
+            open_deletion,
+            extend_deletion,
+            open_insertion,
+            extend_insertion,
+            clip: self.clips,
+            band: self.band,
+            most_occurrences: self.most_occurrences.unsigned_abs().into(),
+        };
+        scoring.refusal().map_or(Ok(scoring), Err)
     }
 
     /// Two scores no further apart than this are of one event.

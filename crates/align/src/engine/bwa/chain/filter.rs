@@ -220,9 +220,9 @@ fn is_much_lighter(weight: i32, other: i32, options: &FilterOptions) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::index::Options;
-    use super::super::super::layout::LibraryChain;
     use super::super::super::oracle;
+    use super::super::super::oracle::index::Options;
+    use super::super::super::oracle::layout::LibraryChain;
     use super::super::super::settings::Settings;
     use super::*;
     use proptest::prelude::*;
@@ -236,7 +236,7 @@ mod tests {
                 let seed = |(step, length, apart)| {
                     let step = if far { step * 100 } else { step };
                     (place, base) = (place + i64::from(step) + apart, base + step);
-                    PlacedSeed { place, base, length, score: length, region: 0, occurrences: 1 }
+                    PlacedSeed { place, base, length, score: length }
                 };
                 steps.into_iter().map(seed).collect()
             },

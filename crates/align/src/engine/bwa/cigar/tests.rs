@@ -5,9 +5,10 @@ use proptest::test_runner::TestRunner;
 use seqloom_testkit::genome::{Contig, Genome};
 
 use super::super::certified_tests::{Dice, turned};
-use super::super::index::Options;
-use super::super::oracle_emit::{self, region_at};
-use super::super::{BwaEngine, BwaOptions, Preset, emission_tests};
+use super::super::oracle::Compared;
+use super::super::oracle::emit::{self, region_at};
+use super::super::oracle::index::Options;
+use super::super::{BwaOptions, Preset, emission_tests};
 use super::*;
 
 /// Two strings of codes, the second made of the first with changes and gaps, some of them in
@@ -70,13 +71,13 @@ fn global_paths_are_those_of_the_library() {
         let mut cigar = Vec::new();
         let score =
             Global::default().align([&query, &target], band as usize, &settings, &mut cigar);
-        let expected = oracle_emit::global(&query, &target, band, &options[at]);
+        let expected = emit::global(&query, &target, band, &options[at]);
         assert_eq!((score, cigar), expected, "{query:?} {target:?} {band}");
     });
 }
 
 /// A genome of three sequences, of which the second is nearly the first, turned round.
-fn engine(options: &BwaOptions) -> (BwaEngine, usize) {
+fn engine(options: &BwaOptions) -> (Compared, usize) {
     let mut dice = Dice(5);
     let first = dice.bases(900);
     let mut second = turned(&first);
@@ -101,7 +102,7 @@ fn alignments_of_regions_are_those_of_the_library() {
     ];
     for options in &all {
         let (engine, bases) = engine(options);
-        let reference = engine.index.reference();
+        let reference = engine.reference();
         let edits = proptest::collection::vec((0..4_u8, 0..400_usize, 1..25_usize, 0..4_u8), 0..6);
         let inputs = (
             (0..2 * bases, 20..260_usize),
@@ -139,8 +140,8 @@ fn alignments_of_regions_are_those_of_the_library() {
                 secondary: if secondary { 0 } else { -1 },
                 ..region_at(start)
             };
-            let ours = oracle_emit::our_alignment(&engine, &codes, &region);
-            let expected = oracle_emit::alignment(&engine, &codes, &region);
+            let ours = emit::our_alignment(&engine, &codes, &region);
+            let expected = emit::alignment(&engine, &codes, &region);
             assert_eq!(ours, expected, "{region:?} {codes:?}");
         });
     }

@@ -18,9 +18,7 @@ pub(super) struct Side<'a> {
     pub(super) target: &'a [u8],
     /// The score at the start, above 0.
     pub(super) seed_score: i32,
-    /// The price of a clipped end (`-L`).
-    pub(super) clip: i32,
-    /// The widest band.
+    /// The band: see [`inner_band`].
     pub(super) band: i32,
 }
 
@@ -41,30 +39,38 @@ pub(in super::super) struct Extension {
     pub(in super::super) off_diagonal: i32,
 }
 
+/// The band of a side of so many bases of the read, whose end costs `clip` to clip: no wider than
+/// the longest gap that pays.
+pub(super) fn inner_band([bases, clip, band]: [i32; 3], settings: &Settings) -> i32 {
+    let gaps = &settings.gaps;
+    let most = settings.best_score();
+    let longest = |open: i32, extend: i32| {
+        let gain = bases.saturating_mul(most) + clip - open;
+        (f64::from(gain) / f64::from(extend) + 1.0) as i32
+    };
+    let insertion = longest(gaps.open_insertion, gaps.extend_insertion).max(1);
+    let deletion = longest(gaps.open_deletion, gaps.extend_deletion).max(1);
+    band.min(insertion).min(deletion)
+}
+
 impl Side<'_> {
-    /// The band, no wider than the longest gap that pays.
-    pub(super) fn inner_band(&self, settings: &Settings) -> i32 {
-        let gaps = &settings.gaps;
-        let most = settings.best_score();
-        let longest = |open: i32, extend: i32| {
-            let gain = (self.query.len() as i32).saturating_mul(most) + self.clip - open;
-            (f64::from(gain) / f64::from(extend) + 1.0) as i32
-        };
-        let insertion = longest(gaps.open_insertion, gaps.extend_insertion).max(1);
-        let deletion = longest(gaps.open_deletion, gaps.extend_deletion).max(1);
-        self.band.min(insertion).min(deletion)
+    /// Rows that the band reaches.
+    fn rows(&self) -> usize {
+        self.target.len().min(self.query.len().saturating_add(self.band.max(0) as usize))
     }
 
-    /// Rows that the band reaches.
-    fn rows(&self, band: i32) -> usize {
-        self.target.len().min(self.query.len().saturating_add(band.max(0) as usize))
+    /// Whether all bases are known, and the first row is no wider than the band.
+    fn is_plain(&self, settings: &Settings) -> bool {
+        let gaps = &settings.gaps;
+        let reach = self.seed_score - gaps.open_insertion;
+        let in_band = reach <= gaps.extend_insertion.saturating_mul(self.band + 1);
+        in_band && self.query.iter().all(|&code| code < 4)
     }
 
     /// The largest score that can be, and the number of the last row or column.
     fn extremes(&self, settings: &Settings) -> [usize; 2] {
         let gain = self.query.len() * settings.matching.max(0) as usize;
-        let rows = self.rows(self.inner_band(settings));
-        [self.seed_score as usize + gain, rows.max(self.query.len())]
+        [self.seed_score as usize + gain, self.rows().max(self.query.len())]
     }
 
     /// Whether lanes of 8 bits hold all numbers.
@@ -156,17 +162,17 @@ pub(super) fn extend_one(side: &Side<'_>, settings: &Settings, work: &mut OneWor
     let (columns, gaps) = (side.query.len(), &settings.gaps);
     let cells = &mut work.cells;
     first_row(side, settings, cells);
-    let band = i64::from(side.inner_band(settings));
+    let band = i64::from(side.band);
     let mut progress = Progress::new(side.seed_score);
     let (mut begin, mut end) = (0, columns);
-    for (row, &base) in side.target[..side.rows(band as i32)].iter().enumerate() {
+    for (row, &base) in side.target[..side.rows()].iter().enumerate() {
         begin = begin.max((row as i64 - band).max(0) as usize);
         end = end.min((row as i64 + band + 1).max(0) as usize).min(columns);
         let opened = gaps.open_deletion + gaps.extend_deletion * (row as i32 + 1);
         let mut left = if begin == 0 { (side.seed_score - opened).max(0) } else { 0 };
         let (mut insertion, mut most, mut most_column) = (0, 0, -1);
-        for column in begin..end {
-            let Cell { diagonal, deletion } = cells[column];
+        for (column, cell) in cells.iter_mut().enumerate().take(end).skip(begin) {
+            let Cell { diagonal, deletion } = *cell;
             let gain = settings.score(side.query[column], base);
             let matched = if diagonal == 0 { 0 } else { diagonal + gain };
             let best = matched.max(deletion).max(insertion);
@@ -175,7 +181,7 @@ pub(super) fn extend_one(side: &Side<'_>, settings: &Settings, work: &mut OneWor
             }
             let opened = matched - gaps.open_deletion - gaps.extend_deletion;
             let longer = (deletion - gaps.extend_deletion).max(opened).max(0);
-            cells[column] = Cell { diagonal: left, deletion: longer };
+            *cell = Cell { diagonal: left, deletion: longer };
             let opened = (matched - gaps.open_insertion - gaps.extend_insertion).max(0);
             insertion = (insertion - gaps.extend_insertion).max(opened);
             left = best;
@@ -281,13 +287,7 @@ pub(super) fn extend<T: Unit, const N: usize>(
     out: &mut Vec<Extension>,
 ) {
     let shapes = load(sides, settings, work);
-    let is_plain = |side: &Side<'_>| {
-        let gaps = &settings.gaps;
-        let reach = side.seed_score - gaps.open_insertion;
-        let band = side.inner_band(settings);
-        reach <= gaps.extend_insertion * (band + 1) && side.query.iter().all(|&code| code < 4)
-    };
-    let found = if sides.iter().all(is_plain) {
+    let found = if sides.iter().all(|side| side.is_plain(settings)) {
         matrix::<T, N, false>(work, &shapes, settings)
     } else {
         matrix::<T, N, true>(work, &shapes, settings)
@@ -304,12 +304,11 @@ fn load<T: Unit, const N: usize>(
 ) -> Shapes<T, N> {
     let zero = Lanes::all(T::ZERO);
     let mut shapes = Shapes { columns: zero, rows: zero, band: zero, seed_score: zero };
-    let rows_of = |side: &Side<'_>| side.rows(side.inner_band(settings));
     let columns = sides.iter().map(|side| side.query.len()).max().unwrap_or(0);
-    let rows = sides.iter().map(rows_of).max().unwrap_or(0);
+    let rows = sides.iter().map(Side::rows).max().unwrap_or(0);
     let empty = Column {
         query: Lanes::all(T::index(UNKNOWN)),
-        price: Lanes::all(T::new(-UNKNOWN_SCORE)),
+        price: Lanes::all(T::new(-settings.mismatch_score)),
         diagonal: zero,
         deletion: zero,
     };
@@ -319,21 +318,22 @@ fn load<T: Unit, const N: usize>(
     work.target.resize(rows, Lanes::all(T::index(BEHIND)));
     work.is_last.clear();
     work.is_last.resize(columns + 1, false);
-    let mismatch = T::new(-settings.mismatch_score);
+    let [mismatch, unknown] = [-settings.mismatch_score, -UNKNOWN_SCORE].map(T::new);
     for (lane, side) in sides.iter().enumerate() {
+        let is_plain = side.is_plain(settings);
         for (column, &code) in work.columns.iter_mut().zip(side.query) {
-            if code < 4 {
-                column.query.0[lane] = T::index(code.into());
-                column.price.0[lane] = mismatch;
+            column.query.0[lane] = T::index(if code < 4 { code.into() } else { UNKNOWN });
+            if !is_plain {
+                column.price.0[lane] = if code < 4 { mismatch } else { unknown };
             }
         }
-        for (row, &code) in work.target.iter_mut().zip(&side.target[..rows_of(side)]) {
+        for (row, &code) in work.target.iter_mut().zip(&side.target[..side.rows()]) {
             row.0[lane] = T::index(code.into());
         }
         work.is_last[side.query.len() - 1] = true;
         shapes.columns.0[lane] = T::index(side.query.len());
-        shapes.rows.0[lane] = T::index(rows_of(side));
-        shapes.band.0[lane] = T::new(side.inner_band(settings));
+        shapes.rows.0[lane] = T::index(side.rows());
+        shapes.band.0[lane] = T::new(side.band);
         shapes.seed_score.0[lane] = T::new(side.seed_score);
     }
     load_first_row(work, &shapes, &Prices::new(settings));

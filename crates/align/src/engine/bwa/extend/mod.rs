@@ -284,7 +284,7 @@ impl Extender {
                 let query =
                     |out: &mut Vec<u8>| out.extend(codes[..seed.base as usize].iter().rev());
                 let target = |out: &mut Vec<u8>| reference.put_backwards(start, seed.place, out);
-                job.sides[0] = Some(sides.add(start_at, query, target));
+                job.sides[0] = Some(sides.add(start_at, settings, query, target));
             }
         }
         sides.extend(kernels, settings);
@@ -304,7 +304,7 @@ impl Extender {
                 let stop = chain.window[1].min(place + reach);
                 let query = |out: &mut Vec<u8>| out.extend_from_slice(&codes[end..]);
                 let target = |out: &mut Vec<u8>| reference.put(place, stop, out);
-                job.sides[1] = Some(sides.add(start_at, query, target));
+                job.sides[1] = Some(sides.add(start_at, settings, query, target));
             }
         }
         sides.extend(kernels, settings);

@@ -7,10 +7,10 @@ use std::ops::Range;
 
 use super::super::settings::Settings;
 use super::dispatch::{Kernels, Size};
-use super::kernel::{Extension, Side};
+use super::kernel::{Extension, Side, inner_band};
 
 /// Fewer sides than this share of the lanes are extended one by one.
-const LEAST_SHARE: usize = 8;
+const LEAST_SHARE: usize = 16;
 
 /// What a side starts from.
 #[derive(Debug, Clone, Copy)]
@@ -30,6 +30,8 @@ struct Stored {
     seed_score: i32,
     clip: i32,
     band: i32,
+    /// The band in the matrix.
+    inner_band: i32,
     is_right: bool,
 }
 
@@ -62,6 +64,7 @@ impl Sides {
     pub(super) fn add(
         &mut self,
         start: SideStart,
+        settings: &Settings,
         query: impl FnOnce(&mut Vec<u8>),
         target: impl FnOnce(&mut Vec<u8>),
     ) -> usize {
@@ -71,14 +74,15 @@ impl Sides {
         target(&mut self.codes);
         let (query, target) = (first..middle, middle..self.codes.len());
         let SideStart { seed_score, clip, band, is_right } = start;
-        self.stored.push(Stored { query, target, seed_score, clip, band, is_right });
+        let inner_band = inner_band([query.len() as i32, clip, band], settings);
+        self.stored.push(Stored { query, target, seed_score, clip, band, inner_band, is_right });
         self.stored.len() - 1
     }
 
     fn side(&self, at: usize) -> Side<'_> {
-        let Stored { query, target, seed_score, clip, band, .. } = self.stored[at].clone();
+        let Stored { query, target, seed_score, inner_band: band, .. } = self.stored[at].clone();
         let [query, target] = [query, target].map(|range| &self.codes[range]);
-        Side { query, target, seed_score, clip, band }
+        Side { query, target, seed_score, band }
     }
 
     /// What side `at` comes to, in twice its band if the alignment came near the band's edge; and
@@ -95,7 +99,7 @@ impl Sides {
         order.clear();
         for at in 0..self.stored.len() {
             let side = self.side(at);
-            match diagonal(&side, settings) {
+            match diagonal(&side, self.stored[at].band, settings) {
                 Diagonal::Decides(extension) => self.extensions[at] = extension,
                 Diagonal::Lives(rows) => {
                     let (size, columns) = (Size::of(&side, settings), side.query.len());
@@ -146,7 +150,10 @@ impl Sides {
         if is_far_inside || (is_right && score == seed_score) {
             return;
         }
-        self.stored[at].band = band << 1;
+        let stored = &mut self.stored[at];
+        stored.band = band << 1;
+        let bases = stored.query.len() as i32;
+        stored.inner_band = inner_band([bases, stored.clip, stored.band], settings);
         self.extensions[at] = kernels.extend_one(&self.side(at), settings);
     }
 }
@@ -163,7 +170,7 @@ enum Diagonal {
 const STEP_ROWS: usize = 8;
 
 /// Looks along the diagonal.
-fn diagonal(side: &Side<'_>, settings: &Settings) -> Diagonal {
+fn diagonal(side: &Side<'_>, band: i32, settings: &Settings) -> Diagonal {
     let Side { query, target, seed_score, .. } = *side;
     let (mut score, mut mismatches, mut first, mut known) = (seed_score, 0, query.len(), true);
     let mut rows = 0;
@@ -182,7 +189,7 @@ fn diagonal(side: &Side<'_>, settings: &Settings) -> Diagonal {
         rows = row + 1;
     }
     let is_whole = rows == query.len();
-    if is_whole && known && mismatches <= 1 && no_gap_pays(side, first, settings) {
+    if is_whole && known && mismatches <= 1 && no_gap_pays(side, [first as i32, band], settings) {
         return Diagonal::Decides(on_diagonal(side, mismatches, first, settings));
     }
     let steps = if is_whole { u32::MAX } else { (rows / STEP_ROWS) as u32 };
@@ -190,16 +197,17 @@ fn diagonal(side: &Side<'_>, settings: &Settings) -> Diagonal {
 }
 
 /// Whether one mismatch, before which `first` bases match, costs less than any gap: then each row's
-/// best score, and the best at the end of the read, are on the diagonal alone.
-fn no_gap_pays(side: &Side<'_>, first: usize, settings: &Settings) -> bool {
+/// best score, and the best at the end of the read, are on the diagonal alone. In a band of 1 and
+/// less bwa would try twice the band.
+fn no_gap_pays(side: &Side<'_>, [first, band]: [i32; 2], settings: &Settings) -> bool {
     let gaps = &settings.gaps;
     let lost = settings.matching - settings.mismatch_score;
     let gap = (gaps.open_deletion + gaps.extend_deletion)
         .min(gaps.open_insertion + gaps.extend_insertion);
-    let before = side.seed_score + first as i32 * settings.matching;
+    let before = side.seed_score + first * settings.matching;
     let goes_on = before > -settings.mismatch_score;
     let not_dropped = settings.drop <= 0 || -settings.mismatch_score <= settings.drop;
-    let in_order = settings.matching > 0 && settings.mismatch_score < 0 && side.band >= 2;
+    let in_order = settings.matching > 0 && settings.mismatch_score < 0 && band >= 2;
     let gaps_cost = gaps.extend_deletion > 0 && gaps.extend_insertion > 0;
     in_order && gaps_cost && lost < gap && goes_on && not_dropped
 }
@@ -227,7 +235,7 @@ fn on_diagonal(side: &Side<'_>, mismatches: i32, first: usize, settings: &Settin
 /// What the diagonal alone decides.
 #[cfg(test)]
 pub(super) fn decided(side: &Side<'_>, settings: &Settings) -> Option<Extension> {
-    match diagonal(side, settings) {
+    match diagonal(side, 100, settings) {
         Diagonal::Decides(extension) => Some(extension),
         Diagonal::Lives(_) => None,
     }

@@ -1,10 +1,10 @@
 //! Extensions against those of the library, for every width of lanes.
 
 use super::super::certified_tests::Dice;
-use super::super::index::Options;
+use super::super::oracle::index::Options;
 use super::super::{BwaOptions, Preset, oracle};
 use super::dispatch::{Kernels, Size};
-use super::kernel::{Extension, Side};
+use super::kernel::{Extension, Side, inner_band};
 use super::*;
 
 /// The bases of a side, and what it starts from.
@@ -53,9 +53,10 @@ fn case(dice: &mut Dice, longest: usize) -> Case {
 }
 
 impl Case {
-    fn side(&self, clip: i32) -> Side<'_> {
+    fn side(&self, clip: i32, settings: &Settings) -> Side<'_> {
         let Case { query, target, seed_score, band } = self;
-        Side { query, target, seed_score: *seed_score, clip, band: *band }
+        let band = inner_band([query.len() as i32, clip, *band], settings);
+        Side { query, target, seed_score: *seed_score, band }
     }
 
     fn library(&self, clip: i32, options: &Options) -> Extension {
@@ -113,12 +114,13 @@ fn extensions_are_those_of_the_library_for_every_width() {
             for mut kernels in Kernels::all() {
                 for size in [Size::Small, Size::Medium, Size::Large] {
                     let of_size = |at: &usize| {
-                        let own = Size::of(&cases[*at].side(clip), &settings);
+                        let own = Size::of(&cases[*at].side(clip, &settings), &settings);
                         own <= size
                     };
                     let chosen: Vec<usize> = (0..cases.len()).filter(of_size).collect();
                     for chosen in chosen.chunks(kernels.lanes(size)) {
-                        let sides: Vec<_> = chosen.iter().map(|&at| cases[at].side(clip)).collect();
+                        let sides: Vec<_> =
+                            chosen.iter().map(|&at| cases[at].side(clip, &settings)).collect();
                         let mut found = Vec::new();
                         kernels.extend(&sides, size, &settings, &mut found);
                         for (&at, &found) in chosen.iter().zip(&found) {
@@ -154,7 +156,7 @@ fn what_the_diagonal_decides_is_what_the_matrix_gives() {
                 }
             }
             all += 1;
-            if let Some(found) = sides::decided(&case.side(5), &settings) {
+            if let Some(found) = sides::decided(&case.side(5, &settings), &settings) {
                 decided += 1;
                 assert_eq!(told(found), told(case.library(5, &options)), "{case:?}");
             }

@@ -26,8 +26,6 @@ pub(super) trait Unit: Copy + PartialEq + PartialOrd {
     fn smaller(self, other: Self) -> Self;
     /// The largest in place of a larger sum.
     fn plus(self, other: Self) -> Self;
-    /// The largest in place of a larger product.
-    fn times(self, factor: i32) -> Self;
     /// All bits or none.
     fn mask(of: bool) -> Self;
     /// The bits that both have.
@@ -84,11 +82,6 @@ impl Unit for u8 {
     #[inline(always)]
     fn plus(self, other: Self) -> Self {
         self.saturating_add(other)
-    }
-
-    #[inline(always)]
-    fn times(self, factor: i32) -> Self {
-        self.saturating_mul(Self::new(factor))
     }
 
     #[inline(always)]
@@ -162,11 +155,6 @@ impl Unit for i16 {
     #[inline(always)]
     fn plus(self, other: Self) -> Self {
         self.saturating_add(other)
-    }
-
-    #[inline(always)]
-    fn times(self, factor: i32) -> Self {
-        self.saturating_mul(Self::new(factor))
     }
 
     #[inline(always)]
@@ -255,9 +243,10 @@ impl<T: Unit, const N: usize> Lanes<T, N> {
     }
 
     #[inline(always)]
-    pub(super) fn times(mut self, factor: i32) -> Self {
-        self.0.iter_mut().for_each(|it| *it = it.times(factor));
-        self
+    pub(super) fn times(self, factor: i32) -> Self {
+        // Factors are prices of gaps, mostly 1, and there is no multiplication of 8 bits.
+        let sum = if factor > 0 { self } else { Self::all(T::ZERO) };
+        (1..factor.min(T::ALL.value() + 1)).fold(sum, |sum, _| sum.plus(self))
     }
 
     /// A mask of the lanes in which this is above `other`.

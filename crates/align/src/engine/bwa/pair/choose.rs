@@ -231,27 +231,28 @@ mod tests {
 
     use seqloom_testkit::genome::{Genome, GenomeOptions};
 
-    use super::super::super::{BwaEngine, BwaOptions, emission_tests, oracle_emit};
+    use super::super::super::oracle::{Compared, emit};
+    use super::super::super::{BwaOptions, emission_tests};
     use super::super::insert_size::InsertSizes;
     use super::*;
 
     const BASES: i64 = 30_000;
 
-    fn engine() -> BwaEngine {
+    fn engine() -> Compared {
         let options = GenomeOptions { seed: 11, length_bp: BASES as usize, contigs: 3 };
         let genome = Genome::simulate(&options).unwrap();
         emission_tests::engine(&genome, &BwaOptions::default(), &[])
     }
 
-    fn compare(engine: &BwaEngine, model: &Model, mates: [&[Region]; 2], id: u64) -> bool {
-        let settings = Settings::of(engine.options.get());
+    fn compare(engine: &Compared, model: &Model, mates: [&[Region]; 2], id: u64) -> bool {
+        let settings = Settings::of(engine.library.options.get());
         let scores = PairScores::new(model, settings.matching);
-        let reference = engine.index.reference();
+        let reference = engine.reference();
         let pairing =
             Pairing { settings: &settings, model, scores: &scores, reference: &reference };
         let found = pairing.best(mates, id, &mut PairScratch::default());
         let found = found.filter(|best| best.score > 0);
-        let expected = oracle_emit::best_pair(engine, model, mates, id as i32);
+        let expected = emit::best_pair(engine, model, mates, id as i32);
         assert_eq!(found, expected, "{id} {model:?} {mates:?}");
         found.is_some()
     }
@@ -280,11 +281,8 @@ mod tests {
     fn pairs_are_those_of_the_library() {
         let engine = engine();
         assert_eq!(engine.index.sequences().len(), 3);
-        let inputs = (
-            [oracle_emit::some_regions(BASES, 30), oracle_emit::some_regions(BASES, 30)],
-            models(),
-            ids(),
-        );
+        let inputs =
+            ([emit::some_regions(BASES, 30), emit::some_regions(BASES, 30)], models(), ids());
         let config = ProptestConfig { failure_persistence: None, cases: 3000, ..<_>::default() };
         let found = std::cell::Cell::new(0);
         let check = |(mates, model, id): ([Vec<Region>; 2], Model, u64)| {

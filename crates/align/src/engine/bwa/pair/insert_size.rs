@@ -140,8 +140,8 @@ fn sizes_of(counts: &[u32], total: u64) -> InsertSizes {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::super::index::Options;
-    use super::super::super::oracle_emit::{insert_sizes, region_at as region, some_regions};
+    use super::super::super::oracle::emit::{insert_sizes, region_at as region, some_regions};
+    use super::super::super::oracle::index::Options;
     use super::*;
 
     const BASES: i64 = 30_000;

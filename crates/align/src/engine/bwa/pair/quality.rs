@@ -37,14 +37,14 @@ pub(in super::super) fn mapping_quality(region: &Region, settings: &Settings) ->
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::super::index::Options;
-    use super::super::super::oracle_emit;
+    use super::super::super::oracle::emit;
+    use super::super::super::oracle::index::Options;
     use super::*;
 
     proptest! {
         #[test]
         fn qualities_are_those_of_the_library(
-            mut regions in oracle_emit::some_regions(3000, 20),
+            mut regions in emit::some_regions(3000, 20),
             sub in 0..150_i32,
             count in prop_oneof![Just(0), 0..5_i32, 0..2000_i32],
             repetitive in prop_oneof![Just(0.0), 0.0..1.0_f32],
@@ -57,7 +57,7 @@ mod tests {
                 region.read_end += longer;
                 region.reference_end += i64::from(longer);
                 region.score += longer;
-                let expected = oracle_emit::mapping_quality(region, &options);
+                let expected = emit::mapping_quality(region, &options);
                 prop_assert_eq!(mapping_quality(region, &settings), expected, "{:?}", region);
             }
         }

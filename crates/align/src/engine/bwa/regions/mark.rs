@@ -124,14 +124,14 @@ fn mark_without_alternates(
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::super::index::Options;
-    use super::super::super::oracle_emit;
+    use super::super::super::oracle::emit;
+    use super::super::super::oracle::index::Options;
     use super::*;
 
     proptest! {
         #[test]
         fn marks_are_those_of_the_library(
-            regions in oracle_emit::some_regions(3000, 40),
+            regions in emit::some_regions(3000, 40),
             alternates in 0..4_u8,
             id in any::<u64>(),
         ) {
@@ -149,7 +149,7 @@ mod tests {
             let mut expected = ours.clone();
             let mut scratch = MarkScratch::default();
             let on_primary = mark_primary(&mut ours, id, &settings, &mut scratch);
-            prop_assert_eq!(oracle_emit::mark_primary(&mut expected, id, &options), on_primary);
+            prop_assert_eq!(emit::mark_primary(&mut expected, id, &options), on_primary);
             prop_assert_eq!(ours, expected);
         }
     }

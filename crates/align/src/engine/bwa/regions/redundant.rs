@@ -132,14 +132,14 @@ fn are_one(first: &Region, second: &Region, settings: &Settings) -> bool {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::super::index::Options;
-    use super::super::super::oracle_emit;
+    use super::super::super::oracle::emit;
+    use super::super::super::oracle::index::Options;
     use super::*;
 
     proptest! {
         #[test]
         fn what_stays_is_what_the_library_keeps(
-            mut regions in oracle_emit::some_regions(900, 90),
+            mut regions in emit::some_regions(900, 90),
             grid in 1..60_i64,
         ) {
             // Ends on a grid, so that many are equal.
@@ -150,16 +150,16 @@ mod tests {
             let options = Options::new().unwrap();
             let settings = Settings::of(options.get());
             let mut expected = regions.clone();
-            oracle_emit::remove_redundant(&mut expected, &options);
+            emit::remove_redundant(&mut expected, &options);
             let mut scratch = RedundantScratch::default();
             remove_redundant(&mut regions, &settings, &mut scratch, |_, _| None);
             prop_assert_eq!(&regions, &expected);
             // Again, from another order.
             regions.reverse();
-            oracle_emit::remove_redundant(&mut expected, &options);
+            emit::remove_redundant(&mut expected, &options);
             expected.reverse();
             let mut again = expected.clone();
-            oracle_emit::remove_redundant(&mut expected, &options);
+            emit::remove_redundant(&mut expected, &options);
             remove_redundant(&mut again, &settings, &mut scratch, |_, _| None);
             prop_assert_eq!(again, expected);
         }

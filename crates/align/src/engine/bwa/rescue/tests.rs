@@ -1,8 +1,8 @@
 //! Local alignments against those of the library, for every width of lanes.
 
 use super::super::certified_tests::Dice;
-use super::super::index::Options;
-use super::super::oracle_emit::{self, LocalAlignment};
+use super::super::oracle::emit::{self, LocalAlignment};
+use super::super::oracle::index::Options;
 use super::super::{BwaOptions, Preset};
 use super::*;
 
@@ -42,7 +42,7 @@ fn strings(dice: &mut Dice, length: usize, rows: usize) -> Strings {
 
 fn library(strings: &Strings, bits: Bits, least: i32, options: &Options) -> LocalAlignment {
     let small = bits == Bits::Eight;
-    oracle_emit::local(&strings.query, &strings.target, small, least, options)
+    emit::local(&strings.query, &strings.target, small, least, options)
 }
 
 /// Compares what is found for strings of one kind; how many reach the least score.

@@ -5,6 +5,8 @@
 //! all maximal matches, then rounds 2 and 3. Rows are looked up, and chains made, for some reads at
 //! a time, so that memory is bounded but for that of one read.
 
+pub(super) mod plain;
+
 use std::ops::Range;
 
 use crate::certified::{
@@ -15,7 +17,9 @@ use crate::engine::bwa::chain::build::Chains;
 use crate::engine::bwa::settings::GAP;
 use crate::index::{CODE, SEED_BASES};
 use crate::search::lockstep;
+use crate::search::rows::Rows;
 use crate::search::text::Bases;
+use plain::{PlainSearch, SeedOptions};
 
 /// The code that bwa has for a letter: 0 to 3 for bases, 4 for others, and 5 for a gap.
 pub(super) fn code_of(letter: u8) -> u8 {
@@ -117,6 +121,39 @@ impl Searches {
         }
     }
 
+    /// Finds the seeds of reads, given by their numbers and letters, by the index alone.
+    pub(super) fn find_plain<'r>(
+        &mut self,
+        reads: impl Iterator<Item = (usize, &'r [u8])>,
+        options: SeedOptions,
+        rows: &Rows<'_>,
+    ) {
+        let (mut numbers, mut codes) = (Vec::new(), Vec::new());
+        for (number, letters) in reads {
+            numbers.push(number);
+            codes.push(letters.iter().map(|&letter| code_of(letter)).collect::<Vec<u8>>());
+        }
+        let Self { reads, found, seeds, active, .. } = self;
+        if found.len() < codes.len() {
+            found.resize_with(codes.len(), Vec::new);
+        }
+        let searches = codes.iter().zip(found.iter_mut());
+        let mut searches: Vec<_> =
+            searches.map(|(codes, found)| PlainSearch::new(codes, options, found)).collect();
+        lockstep::run(&mut searches, rows, active);
+        drop(searches);
+        for ((&number, codes), found) in numbers.iter().zip(&codes).zip(&*found) {
+            let start = seeds.len();
+            seeds.extend_from_slice(found);
+            // Equal keys have equal rows.
+            seeds[start..].sort_unstable_by_key(|seed| seed.bases);
+            if seeds.len() > start {
+                let (length, seeds) = (codes.len(), start..seeds.len());
+                reads.push(Searched { number, length, pieces: 0..0, seeds });
+            }
+        }
+    }
+
     /// Finds all maximal matches.
     fn find_matches(&mut self, tables: &Tables<'_>) {
         let Self { pieces, matches, all_matches, active, .. } = self;
@@ -160,20 +197,20 @@ impl Searches {
     }
 
     /// Makes the chains of the next reads, as many as have their rows looked up together, beside
-    /// `rows` that already are; at least of one. None when there is no read left.
+    /// those that were `looked_up` before; at least of one. None when there is no read left.
     pub(super) fn chain_some(
         &mut self,
         index: LoadedIndex<'_>,
-        tables: &Tables<'_>,
+        rows: &Rows<'_>,
         limits: ChainLimits,
-        rows: u64,
+        looked_up: u64,
     ) -> Option<impl Iterator<Item = (usize, &mut Chains)>> {
         let Self { reads, seeds, occurrences, chains, active, next, .. } = self;
         let first = *next;
         occurrences.clear();
         for read in &reads[first..] {
             let seeds = &seeds[read.seeds.clone()];
-            let together = rows + occurrences.rows() + limits.rows_of(seeds);
+            let together = looked_up + occurrences.rows() + limits.rows_of(seeds);
             if *next > first && together > Occurrences::MOST_TOGETHER {
                 break;
             }
@@ -184,7 +221,7 @@ impl Searches {
         if some.is_empty() {
             return None;
         }
-        occurrences.find(&tables.rows, active);
+        occurrences.find(rows, active);
         chains.iter_mut().for_each(Chains::clear);
         if chains.len() < some.len() {
             chains.resize_with(some.len(), Chains::default);

@@ -6,16 +6,16 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use bwa_mem3_sys as sys;
 use proptest::prelude::*;
 
-use super::BwaEngine;
-use super::cigar::Tracer;
+use super::super::cigar::Tracer;
+use super::super::pair::choose::BestPair;
+use super::super::pair::insert_size::{InsertSizes, Model};
+use super::super::record::{Pool, Recorder};
+use super::super::regions::Region;
+use super::super::settings::Settings;
+use super::Compared;
 use super::index::Options;
 use super::layout::{self, Regions};
-use super::library::LibraryBatch;
-use super::pair::choose::BestPair;
-use super::pair::insert_size::{InsertSizes, Model};
-use super::record::{Pool, Recorder};
-use super::regions::Region;
-use super::settings::Settings;
+use super::library::{LibraryBatch, Scratch};
 use crate::engine::{EngineReads, Ordinals, Origin, RecordSink};
 
 unsafe extern "C" {
@@ -144,13 +144,13 @@ struct LibraryAlignment {
 }
 
 /// The C library's logarithm.
-pub(super) fn log_of_c(x: f64) -> f64 {
+pub(in super::super) fn log_of_c(x: f64) -> f64 {
     // SAFETY: no preconditions.
     unsafe { log(x) }
 }
 
 /// The C library's complement of the error function.
-pub(super) fn erfc_of_c(x: f64) -> f64 {
+pub(in super::super) fn erfc_of_c(x: f64) -> f64 {
     // SAFETY: as above.
     unsafe { erfc(x) }
 }
@@ -184,13 +184,13 @@ fn vector(regions: &mut [layout::Region]) -> Regions {
     }
 }
 
-pub(super) fn mapping_quality(region: &Region, options: &Options) -> i32 {
+pub(in super::super) fn mapping_quality(region: &Region, options: &Options) -> i32 {
     // SAFETY: both are only read.
     unsafe { mem_approx_mapq_se(options.pointer(), &raw const (*library(&[*region]).as_ptr())) }
 }
 
 /// As `regions::mark::mark_primary`.
-pub(super) fn mark_primary(regions: &mut [Region], id: u64, options: &Options) -> usize {
+pub(in super::super) fn mark_primary(regions: &mut [Region], id: u64, options: &Options) -> usize {
     let mut items = library(regions);
     let count = items.len() as c_int;
     // SAFETY: there are so many regions, which are changed in place.
@@ -202,7 +202,11 @@ pub(super) fn mark_primary(regions: &mut [Region], id: u64, options: &Options) -
     found as usize
 }
 
-pub(super) fn insert_sizes(pairs: &[[Vec<Region>; 2]], bases: u64, options: &Options) -> Model {
+pub(in super::super) fn insert_sizes(
+    pairs: &[[Vec<Region>; 2]],
+    bases: u64,
+    options: &Options,
+) -> Model {
     let mut items: Vec<_> = pairs.iter().flatten().map(|it| library(it)).collect();
     let vectors: Vec<_> = items.iter_mut().map(|it| vector(it)).collect();
     let mut model = [sys::mem_pestat_t::default(); 4];
@@ -215,13 +219,13 @@ pub(super) fn insert_sizes(pairs: &[[Vec<Region>; 2]], bases: u64, options: &Opt
 }
 
 /// As `pair::choose::Pairing::best`; `None` where nothing pairs or the score is 0.
-pub(super) fn best_pair(
-    engine: &BwaEngine,
+pub(in super::super) fn best_pair(
+    engine: &Compared,
     model: &Model,
     mates: [&[Region]; 2],
     id: i32,
 ) -> Option<BestPair> {
-    let (_, reference) = engine.index.layout();
+    let (_, reference) = engine.library.index.layout();
     let model = model.map(|it| sys::mem_pestat_t::from(&it));
     let mut items = mates.map(library);
     let mut vectors = items.each_mut().map(|it| vector(it));
@@ -230,7 +234,7 @@ pub(super) fn best_pair(
     // SAFETY: the index is loaded; of the reads nothing is read; all else lives here.
     let score = unsafe {
         mem_pair(
-            engine.options.pointer(),
+            engine.library.options.pointer(),
             reference.sequences,
             reference.packed,
             model.as_ptr(),
@@ -248,7 +252,7 @@ pub(super) fn best_pair(
 }
 
 /// As `regions::redundant::remove_redundant`.
-pub(super) fn remove_redundant(regions: &mut Vec<Region>, options: &Options) {
+pub(in super::super) fn remove_redundant(regions: &mut Vec<Region>, options: &Options) {
     let mut items = library(regions);
     let count = items.len() as c_int;
     // SAFETY: there are so many regions, which are changed in place; without a reference nothing is
@@ -276,7 +280,12 @@ fn operations(library: &[u32]) -> Vec<u32> {
 }
 
 /// Score and path of a global alignment.
-pub(super) fn global(query: &[u8], target: &[u8], band: i32, options: &Options) -> (i32, Vec<u32>) {
+pub(in super::super) fn global(
+    query: &[u8],
+    target: &[u8],
+    band: i32,
+    options: &Options,
+) -> (i32, Vec<u32>) {
     let o = options.get();
     let (mut count, mut cigar) = (0, std::ptr::null_mut());
     // SAFETY: both strings have so many codes; the path is a block from `malloc`, which is freed.
@@ -304,16 +313,16 @@ pub(super) fn global(query: &[u8], target: &[u8], band: i32, options: &Options) 
 
 /// A local alignment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct LocalAlignment {
-    pub(super) score: i32,
-    pub(super) second: i32,
+pub(in super::super) struct LocalAlignment {
+    pub(in super::super) score: i32,
+    pub(in super::super) second: i32,
     /// First and last base, -1 for the first if it is not known.
-    pub(super) target: [i32; 2],
-    pub(super) query: [i32; 2],
+    pub(in super::super) target: [i32; 2],
+    pub(in super::super) query: [i32; 2],
 }
 
 /// A local alignment of a query to a target, with 8 or 16 bits.
-pub(super) fn local(
+pub(in super::super) fn local(
     query: &[u8],
     target: &[u8],
     small: bool,
@@ -352,7 +361,7 @@ pub(super) fn local(
 
 /// An alignment with its operations and text, without what it points to.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct WholeAlignment {
+pub(in super::super) struct WholeAlignment {
     sequence: i32,
     position: i64,
     reverse: bool,
@@ -366,14 +375,18 @@ pub(super) struct WholeAlignment {
 }
 
 /// The library's alignment of a region of a read, given as codes.
-pub(super) fn alignment(engine: &BwaEngine, codes: &[u8], region: &Region) -> WholeAlignment {
-    let (_, reference) = engine.index.layout();
+pub(in super::super) fn alignment(
+    engine: &Compared,
+    codes: &[u8],
+    region: &Region,
+) -> WholeAlignment {
+    let (_, reference) = engine.library.index.layout();
     let items = library(&[*region]);
     // SAFETY: the index is loaded; the read has so many codes; operations and the text behind them
     // are a block from `malloc`, which is freed.
     unsafe {
         let it = mem_reg2aln(
-            engine.options.pointer(),
+            engine.library.options.pointer(),
             reference.sequences,
             reference.packed,
             codes.len() as c_int,
@@ -400,9 +413,13 @@ pub(super) fn alignment(engine: &BwaEngine, codes: &[u8], region: &Region) -> Wh
 }
 
 /// Ours, in the same form.
-pub(super) fn our_alignment(engine: &BwaEngine, codes: &[u8], region: &Region) -> WholeAlignment {
-    let settings = Settings::of(engine.options.get());
-    let reference = engine.index.reference();
+pub(in super::super) fn our_alignment(
+    engine: &Compared,
+    codes: &[u8],
+    region: &Region,
+) -> WholeAlignment {
+    let settings = Settings::of(engine.library.options.get());
+    let reference = engine.reference();
     let recorder = Recorder { settings: &settings, reference: &reference };
     let mut pool = Pool::default();
     let it = recorder.align(codes, region, &mut Tracer::default(), &mut pool).unwrap();
@@ -421,7 +438,7 @@ pub(super) fn our_alignment(engine: &BwaEngine, codes: &[u8], region: &Region) -
 }
 
 /// The region of a read of 100 bases that matches there, on the first sequence.
-pub(super) fn region_at(start: i64) -> Region {
+pub(in super::super) fn region_at(start: i64) -> Region {
     Region {
         reference_start: start,
         reference_end: start + 100,
@@ -445,7 +462,10 @@ pub(super) fn region_at(start: i64) -> Region {
 
 /// Regions of a read of 150 bases on a reference of `bases`, 3 sequences of equal lengths, so close
 /// to each other in places, scores and bases that ties and overlaps are frequent.
-pub(super) fn some_regions(bases: i64, most: usize) -> impl Strategy<Value = Vec<Region>> {
+pub(in super::super) fn some_regions(
+    bases: i64,
+    most: usize,
+) -> impl Strategy<Value = Vec<Region>> {
     let region = (0..2 * bases, 0..8_i32, 0..6_i32, 20..150_i32, 0..4_i32, 0..8_u32).prop_map(
         move |(place, from, lost, length, extra, bits)| {
             let read_start = from * 12;
@@ -478,9 +498,9 @@ pub(super) fn some_regions(bases: i64, most: usize) -> impl Strategy<Value = Vec
 
 /// The records of a batch by the library, as `BwaEngine::emit` hands them out. `candidates` are of
 /// `reads`.
-pub(super) fn emit(
-    engine: &BwaEngine,
-    scratch: &mut super::Scratch,
+pub(in super::super) fn emit(
+    engine: &Compared,
+    scratch: &mut Scratch,
     (reads, mut candidates): (&EngineReads<'_>, LibraryBatch),
     model: &Model,
     ordinals: Ordinals,
@@ -497,9 +517,9 @@ pub(super) fn emit(
     // `context` outlives the call, and `take_record` is what it is for.
     let status = unsafe {
         sys::bwa_shim_pair_emit(
-            engine.index.handle(),
-            engine.options.pointer(),
-            scratch.library.handle(),
+            engine.library.index.handle(),
+            engine.library.options.pointer(),
+            scratch.handle(),
             candidates.take_handle(),
             model.as_ptr(),
             ids,

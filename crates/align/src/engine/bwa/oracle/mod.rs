@@ -2,21 +2,73 @@
 //! give. Safe functions over slices; inputs that the library would read behind are refused.
 #![allow(unsafe_code)]
 
+pub(super) mod emit;
+pub(super) mod extension;
+pub(super) mod index;
+pub(super) mod layout;
+pub(super) mod library;
+mod options;
+
 use std::ffi::c_int;
+use std::path::Path;
 use std::ptr;
 
 use bwa_mem3_sys as sys;
 
-use super::BwaEngine;
+use super::chain::build::PlacedSeed;
 use super::chain::filter::Filter;
 use super::chain::long_reads::LongReads;
 use super::extend::Basis;
-use super::extension;
-use super::index::{Index, Options};
-use super::layout::{LibraryChain, LibraryChains, LibraryRead, LibrarySeed, Region, Regions};
-use super::library::Scratch;
 use super::seed::Searches;
+use super::{BwaEngine, BwaOptions, Candidates, EngineReads};
 use crate::certified::Tables;
+use crate::search::rows::Rows;
+use index::{Index, Options};
+use layout::{LibraryChain, LibraryChains, LibraryRead, LibrarySeed, Region, Regions};
+use library::{LibraryBatch, Scratch};
+
+/// The library, with an index and options.
+pub(super) struct Library {
+    pub(super) index: Index,
+    pub(super) options: Options,
+}
+
+/// Our own engine, and the library with the same index and options.
+pub(super) struct Compared {
+    pub(super) engine: BwaEngine,
+    pub(super) library: Library,
+}
+
+impl Compared {
+    pub(super) fn load(prefix: &Path, options: &BwaOptions) -> Self {
+        let info = crate::index::check(prefix).unwrap();
+        let engine = BwaEngine::load(prefix, &info, options).unwrap();
+        let contigs =
+            info.contigs.iter().map(|contig| (contig.name.clone(), u64::from(contig.length)));
+        let index = Index::load(prefix, &contigs.collect::<Vec<_>>(), 1).unwrap();
+        Self { engine, library: Library { index, options: options.library().unwrap() } }
+    }
+
+    /// The regions of a batch by the library.
+    pub(super) fn candidates(&self, scratch: &mut Scratch, reads: &EngineReads<'_>) -> Candidates {
+        let Library { index, options } = &self.library;
+        let found = LibraryBatch::find(index, options, scratch, reads).unwrap();
+        let paired = 2 * reads.pairs.len();
+        let mut candidates = Candidates::of_pairs(paired);
+        for at in 0..paired + reads.singles.len() {
+            candidates.push(found.found(at).iter().map(super::regions::Region::from));
+        }
+        candidates.complete()
+    }
+}
+
+impl std::ops::Deref for Compared {
+    type Target = BwaEngine;
+
+    fn deref(&self) -> &BwaEngine {
+        &self.engine
+    }
+}
 
 /// A chain as the library's search and filter leave it.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,7 +80,7 @@ pub(super) struct FilteredChain {
     pub(super) bits: u32,
     pub(super) repetitive: f32,
     pub(super) first: i32,
-    pub(super) seeds: Vec<LibrarySeed>,
+    pub(super) seeds: Vec<PlacedSeed>,
 }
 
 impl FilteredChain {
@@ -43,8 +95,7 @@ impl FilteredChain {
             bits: chain.bits,
             repetitive: chain.repetitive,
             first: chain.first,
-            // The library's extension writes to `region`, and nothing does before.
-            seeds: seeds.iter().map(|&seed| LibrarySeed { region: 0, ..seed }).collect(),
+            seeds: seeds.iter().map(PlacedSeed::from).collect(),
         }
     }
 }
@@ -102,16 +153,24 @@ pub(super) fn own_chains(
     codes: &[Vec<u8>],
 ) -> Vec<Vec<FilteredChain>> {
     let mut filter = Filter::default();
-    let search = engine.search.as_ref().unwrap();
-    let tables = Tables::new(engine.index.parts(), &search.table);
-    let reference = engine.index.reference();
+    let (rows, reference) = (Rows::new(engine.index.parts()), engine.reference());
     let basis = Basis { settings: &engine.settings, reference: &reference };
     let mut long_reads = LongReads::new();
     searches.clear();
-    reads.iter().enumerate().for_each(|(number, read)| searches.add(number, read));
-    searches.find(&tables);
+    let numbered = reads.iter().enumerate();
+    match &engine.table {
+        Some(table) => {
+            numbered.for_each(|(number, read)| searches.add(number, read));
+            searches.find(&Tables::new(engine.index.parts(), table));
+        }
+        None => {
+            let numbered = numbered.map(|(number, read)| (number, &read[..]));
+            searches.find_plain(numbered, engine.settings.seeds, &rows);
+        }
+    }
+    let limits = engine.settings.chain_limits().unwrap();
     let mut all = vec![Vec::new(); reads.len()];
-    while let Some(some) = searches.chain_some(engine.loaded(), &tables, search.limits, 0) {
+    while let Some(some) = searches.chain_some(engine.loaded(), &rows, limits, 0) {
         for (number, chains) in some {
             let codes = &codes[number];
             let least = long_reads.least_score(codes.len(), basis.settings);
@@ -141,8 +200,9 @@ pub(super) fn own_chains(
 /// Which chains of a read the library's filter keeps (`mem_chain_flt`); their
 /// numbers stand for sequences. They are given by their seeds, and whether they are of ALT
 /// sequences.
-pub(super) fn chosen(options: &Options, chains: &[(Vec<LibrarySeed>, bool)]) -> Vec<FilteredChain> {
-    let mut seeds: Vec<_> = chains.iter().map(|(seeds, _)| seeds.clone()).collect();
+pub(super) fn chosen(options: &Options, chains: &[(Vec<PlacedSeed>, bool)]) -> Vec<FilteredChain> {
+    let library = |seeds: &Vec<PlacedSeed>| seeds.iter().map(LibrarySeed::from).collect();
+    let mut seeds: Vec<Vec<_>> = chains.iter().map(|(seeds, _)| library(seeds)).collect();
     let chain =
         |((number, (_, alternate)), seeds): ((usize, &(_, bool)), &mut Vec<LibrarySeed>)| {
             LibraryChain {
@@ -293,3 +353,6 @@ unsafe extern "C" {
         most_off: *mut c_int,
     ) -> c_int;
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,7 @@
 //! The engine's library behind safe handles: scratch, and reads with their regions.
 //!
-//! Nothing outside this file, [`index`](super::index), [`layout`](super::layout) and
-//! [`extension`](super::extension) sees a pointer of the library.
+//! Nothing outside this file, [`index`](super::super::index), [`layout`](super::super::layout) and
+//! [`extension`](super::super::extension) sees a pointer of the library.
 #![allow(unsafe_code)]
 
 use std::ffi::CStr;
@@ -15,7 +15,7 @@ use super::layout::{self, CandidatesHandle, LibraryRead, LibrarySeed, Region, Re
 use crate::engine::{EngineReads, Read};
 
 /// Reads that the library's kernels take at a time.
-pub(super) const KERNEL_READS: usize = 512;
+pub(in super::super) const KERNEL_READS: usize = 512;
 
 /// Bases of [`KERNEL_READS`] reads that a worker's memory is made for at first.
 const FIRST_BASES: usize = 1 << 15;
@@ -24,7 +24,7 @@ const FIRST_BASES: usize = 1 << 15;
 const FIRST_SEEDS: usize = 8 * KERNEL_READS;
 
 /// Working memory of one worker.
-pub(super) struct Scratch {
+pub(in super::super) struct Scratch {
     handle: *mut sys::BwaScratch,
     /// Bases of [`KERNEL_READS`] reads for which there is room.
     room_bases: usize,
@@ -36,7 +36,7 @@ pub(super) struct Scratch {
 unsafe impl Send for Scratch {}
 
 impl Scratch {
-    pub(super) fn new() -> Result<Self, String> {
+    pub(in super::super) fn new() -> Result<Self, String> {
         // SAFETY: no preconditions; null is handled.
         let handle = unsafe { sys::bwa_shim_scratch_new() };
         if handle.is_null() {
@@ -51,7 +51,7 @@ impl Scratch {
     /// writes to them, and so may write behind their ends in a later batch (`mem_kernel1_core`). In
     /// memory whose first batch has as many bases as any later one it does not: no batch has more
     /// reads or seeds than bases.
-    pub(super) fn make_room(
+    pub(in super::super) fn make_room(
         &mut self,
         index: &Index,
         options: &Options,
@@ -70,12 +70,12 @@ impl Scratch {
         Ok(())
     }
 
-    pub(super) fn handle(&self) -> *mut sys::BwaScratch {
+    pub(in super::super) fn handle(&self) -> *mut sys::BwaScratch {
         self.handle
     }
 
     /// Memory for first seeds of chains, and for how many.
-    pub(super) fn seeds(&mut self) -> (*mut LibrarySeed, usize) {
+    pub(in super::super) fn seeds(&mut self) -> (*mut LibrarySeed, usize) {
         (self.seeds.as_mut_ptr(), self.seeds.capacity())
     }
 }
@@ -88,13 +88,13 @@ impl Drop for Scratch {
 }
 
 /// Reads as the library has them, with the regions of each.
-pub(super) struct LibraryBatch {
+pub(in super::super) struct LibraryBatch {
     handle: *mut sys::BwaRegs,
 }
 
 impl LibraryBatch {
     /// Finds the regions of all reads of a batch.
-    pub(super) fn find(
+    pub(in super::super) fn find(
         index: &Index,
         options: &Options,
         scratch: &mut Scratch,
@@ -159,7 +159,7 @@ impl LibraryBatch {
     }
 
     /// Regions of read `at` of the batch: mates one after the other, then singles.
-    pub(super) fn found(&self, at: usize) -> &[Region] {
+    pub(in super::super) fn found(&self, at: usize) -> &[Region] {
         // SAFETY: `layout` describes the structure; the regions live as long as the candidates.
         unsafe {
             let shim = &*self.shim();
@@ -172,7 +172,7 @@ impl LibraryBatch {
         }
     }
 
-    pub(super) fn slot(&mut self, at: usize) -> Result<Slot<'_>, String> {
+    pub(in super::super) fn slot(&mut self, at: usize) -> Result<Slot<'_>, String> {
         // SAFETY: `layout` describes these structures; `count` bounds `at`.
         unsafe {
             let shim = &mut *self.shim();
@@ -188,7 +188,7 @@ impl LibraryBatch {
     ///
     /// # Errors
     /// Out of memory.
-    pub(super) fn put_bases(&mut self, at: usize, bases: &[u8]) -> Result<(), String> {
+    pub(in super::super) fn put_bases(&mut self, at: usize, bases: &[u8]) -> Result<(), String> {
         let Slot { read, .. } = self.slot(at)?;
         // SAFETY: the library has made the read's text with `malloc` and frees it with `free`; it
         // is replaced by a block of its own.
@@ -199,11 +199,11 @@ impl LibraryBatch {
 
     /// Puts bases and qualities of all reads of the batch back, as the library wants them.
     #[cfg(test)]
-    pub(super) fn put_all(&mut self, reads: &EngineReads<'_>) -> Result<(), String> {
+    pub(in super::super) fn put_all(&mut self, reads: &EngineReads<'_>) -> Result<(), String> {
         let mut codes = Vec::new();
         for (at, read) in reads.pairs.iter().flatten().chain(&reads.singles).enumerate() {
             codes.clear();
-            codes.extend(read.bases.iter().map(|&letter| super::seed::code_of(letter)));
+            codes.extend(read.bases.iter().map(|&letter| super::super::seed::code_of(letter)));
             self.put_bases(at, &codes)?;
             if let Some(qualities) = read.qualities {
                 let Slot { read, .. } = self.slot(at)?;
@@ -216,7 +216,7 @@ impl LibraryBatch {
 
     /// Gives the handle away, which is then no longer freed.
     #[cfg(test)]
-    pub(super) fn take_handle(&mut self) -> *mut sys::BwaRegs {
+    pub(in super::super) fn take_handle(&mut self) -> *mut sys::BwaRegs {
         std::mem::replace(&mut self.handle, ptr::null_mut())
     }
 }
@@ -240,9 +240,9 @@ fn most_bases(reads: &[Read<'_>]) -> usize {
 }
 
 /// A read of the library's and what was found for it.
-pub(super) struct Slot<'a> {
-    pub(super) read: &'a mut LibraryRead,
-    pub(super) regions: &'a mut Regions,
+pub(in super::super) struct Slot<'a> {
+    pub(in super::super) read: &'a mut LibraryRead,
+    pub(in super::super) regions: &'a mut Regions,
 }
 
 /// A block from `malloc` that holds `bytes` and a 0, in place of `old`.
@@ -292,7 +292,7 @@ fn library_pair([first, second]: &[Read<'_>; 2]) -> sys::BwaReadPair {
 }
 
 /// The library's words for what failed last in this thread.
-pub(super) fn last_error() -> String {
+pub(in super::super) fn last_error() -> String {
     // SAFETY: null, or a C string that lives until the next call of this thread.
     unsafe {
         let text = sys::bwa_shim_last_error();

@@ -1,8 +1,8 @@
 //! That the oracle's stages are what they are taken for.
 
-use super::certified_tests::{Dice, plain_engine, turned};
+use super::super::certified_tests::{Dice, plain_engine, turned};
+use super::super::*;
 use super::library::Scratch;
-use super::oracle::*;
 use super::*;
 use seqloom_testkit::genome::{Contig, Genome};
 
@@ -11,7 +11,7 @@ fn codes(letters: &[u8]) -> Vec<u8> {
 }
 
 /// An engine of one sequence, and its bases.
-fn engine(bases: &[u8]) -> BwaEngine {
+fn engine(bases: &[u8]) -> Compared {
     let genome = Genome { contigs: vec![Contig { name: "c".to_owned(), bases: bases.to_vec() }] };
     plain_engine(&genome, &BwaOptions::default())
 }
@@ -22,15 +22,17 @@ fn whole_reads_have_a_chain_and_a_region() {
     let engine = engine(&bases);
     let mut scratch = Scratch::new().unwrap();
     let reads = [codes(&bases[500..600]), codes(&turned(&bases[900..1000])), vec![4; 30], vec![]];
-    scratch.make_room(&engine.index, &engine.options, 1000).unwrap();
-    let chains = filtered_chains(&engine.index, &engine.options, &mut scratch, &reads[..3]);
+    scratch.make_room(&engine.library.index, &engine.library.options, 1000).unwrap();
+    let chains =
+        filtered_chains(&engine.library.index, &engine.library.options, &mut scratch, &reads[..3]);
     let longest = |chain: &FilteredChain| chain.seeds.iter().map(|seed| seed.length).max();
     let places = |read: &Vec<FilteredChain>| {
         read.iter().map(|chain| (chain.place, longest(chain).unwrap())).collect::<Vec<_>>()
     };
     let found: Vec<_> = chains.iter().map(places).collect();
     assert_eq!(found, [vec![(500, 100)], vec![(2 * 3000 - 1000, 100)], vec![]]);
-    let regions = regions(&engine.index, &engine.options, &mut scratch, &reads[..3]);
+    let regions =
+        regions(&engine.library.index, &engine.library.options, &mut scratch, &reads[..3]);
     let scores: Vec<Vec<i32>> =
         regions.iter().map(|read| read.iter().map(|region| region.score).collect()).collect();
     assert_eq!(scores, [vec![100], vec![100], vec![]]);
@@ -49,6 +51,6 @@ fn a_seed_is_extended_over_a_read_that_matches() {
     let bases = Dice(2).bases(2000);
     let engine = engine(&bases);
     let read = codes(&bases[100..150]);
-    let found = extended(&engine.options, [&read, &read], [100, 5, 20]);
+    let found = extended(&engine.library.options, [&read, &read], [100, 5, 20]);
     assert_eq!((found.score, found.read_end, found.whole_score), (70, 50, 70));
 }

@@ -1,6 +1,6 @@
 //! From reads, or their chains of seeds, to regions, by the library's own functions.
 //!
-//! As in [`library`](super::library), nothing outside sees a pointer of the library.
+//! As in [`library`](super::super::library), nothing outside sees a pointer of the library.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -18,7 +18,7 @@ impl LibraryBatch {
     ///
     /// # Errors
     /// Out of memory.
-    pub(super) fn extend(
+    pub(in super::super) fn extend(
         &mut self,
         index: &Index,
         options: &Options,
@@ -47,7 +47,7 @@ impl LibraryBatch {
 }
 
 /// The chains of reads by the library's own search, filtered.
-pub(super) fn chains_of(
+pub(in super::super) fn chains_of(
     index: &Index,
     options: &Options,
     scratch: &mut Scratch,
@@ -85,7 +85,7 @@ pub(super) fn chains_of(
 }
 
 /// The regions of reads by the library's extension of their chains.
-pub(super) fn regions_of(
+pub(in super::super) fn regions_of(
     index: &Index,
     options: &Options,
     scratch: &mut Scratch,

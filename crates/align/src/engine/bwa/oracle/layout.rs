@@ -8,11 +8,9 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-/// `mem_seed_t`.
-pub(super) use super::chain::build::PlacedSeed as LibrarySeed;
-#[cfg(test)]
-use super::chain::filter::Chosen;
-use super::regions;
+use super::super::chain::build::PlacedSeed;
+use super::super::chain::filter::Chosen;
+use super::super::regions;
 use crate::index::Block;
 
 /// The library's own version number whose layout this is.
@@ -32,89 +30,89 @@ const PATH_MAX: usize = libc::PATH_MAX as usize;
 
 /// `BwaIndex`, which points to `BwaShimIndex`.
 #[repr(C)]
-pub(super) struct IndexHandle {
-    pub(super) shim: *const ShimIndex,
+pub(in super::super) struct IndexHandle {
+    pub(in super::super) shim: *const ShimIndex,
 }
 
 /// `BwaShimIndex`.
 #[repr(C)]
-pub(super) struct ShimIndex {
-    pub(super) search: *const Search,
-    pub(super) original_sequences: *const c_void,
-    pub(super) original_packed: *const u8,
+pub(in super::super) struct ShimIndex {
+    pub(in super::super) search: *const Search,
+    pub(in super::super) original_sequences: *const c_void,
+    pub(in super::super) original_packed: *const u8,
 }
 
 /// `FMI_search`, which inherits `indexEle`.
 #[repr(C)]
-pub(super) struct Search {
-    pub(super) reference: *const Reference,
-    pub(super) rows: i64,
-    pub(super) sentinel_row: i64,
-    pub(super) sample_shift: i64,
-    pub(super) sample_mask: i64,
+pub(in super::super) struct Search {
+    pub(in super::super) reference: *const Reference,
+    pub(in super::super) rows: i64,
+    pub(in super::super) sentinel_row: i64,
+    pub(in super::super) sample_shift: i64,
+    pub(in super::super) sample_mask: i64,
     file_name: [c_char; PATH_MAX],
-    pub(super) first_rows: [i64; 5],
-    pub(super) samples_low: *const u32,
-    pub(super) samples_high: *const i8,
-    pub(super) blocks: *const Block,
+    pub(in super::super) first_rows: [i64; 5],
+    pub(in super::super) samples_low: *const u32,
+    pub(in super::super) samples_high: *const i8,
+    pub(in super::super) blocks: *const Block,
 }
 
 /// `bwaidx_fm_t`.
 #[repr(C)]
-pub(super) struct Reference {
-    pub(super) sequences: *const Sequences,
-    pub(super) packed: *const u8,
+pub(in super::super) struct Reference {
+    pub(in super::super) sequences: *const Sequences,
+    pub(in super::super) packed: *const u8,
 }
 
 /// `bntseq_t`.
 #[repr(C)]
-pub(super) struct Sequences {
-    pub(super) bases: i64,
-    pub(super) count: i32,
+pub(in super::super) struct Sequences {
+    pub(in super::super) bases: i64,
+    pub(in super::super) count: i32,
     seed: u32,
-    pub(super) annotations: *const Annotation,
+    pub(in super::super) annotations: *const Annotation,
 }
 
 /// `bntann1_t`.
 #[repr(C)]
-pub(super) struct Annotation {
-    pub(super) offset: i64,
-    pub(super) bases: i32,
+pub(in super::super) struct Annotation {
+    pub(in super::super) offset: i64,
+    pub(in super::super) bases: i32,
     ambiguous: i32,
     gi: u32,
-    pub(super) is_alt: i32,
+    pub(in super::super) is_alt: i32,
     name: *const c_char,
     comment: *const c_char,
 }
 
 /// `BwaRegs`, which points to `ShimRegs`.
 #[repr(C)]
-pub(super) struct CandidatesHandle {
-    pub(super) shim: *mut ShimCandidates,
+pub(in super::super) struct CandidatesHandle {
+    pub(in super::super) shim: *mut ShimCandidates,
 }
 
 /// `ShimRegs`: the reads of a batch, pairs first, with their regions.
 #[repr(C)]
-pub(super) struct ShimCandidates {
-    pub(super) reads: *mut LibraryRead,
-    pub(super) count: c_int,
-    pub(super) pairs: usize,
-    pub(super) singles: usize,
-    pub(super) regions: *mut Regions,
+pub(in super::super) struct ShimCandidates {
+    pub(in super::super) reads: *mut LibraryRead,
+    pub(in super::super) count: c_int,
+    pub(in super::super) pairs: usize,
+    pub(in super::super) singles: usize,
+    pub(in super::super) regions: *mut Regions,
     bisulfite: c_int,
     heap_bytes: usize,
 }
 
 /// `bseq1_t`.
 #[repr(C)]
-pub(super) struct LibraryRead {
-    pub(super) bases: c_int,
+pub(in super::super) struct LibraryRead {
+    pub(in super::super) bases: c_int,
     id: c_int,
-    pub(super) name: *mut c_char,
+    pub(in super::super) name: *mut c_char,
     comment: *mut c_char,
     /// Codes 0 to 4 once the read has been through `seed_extend`.
-    pub(super) sequence: *mut u8,
-    pub(super) qualities: *mut u8,
+    pub(in super::super) sequence: *mut u8,
+    pub(in super::super) qualities: *mut u8,
     text: *mut c_char,
     records: *mut *mut c_void,
     record_count: c_int,
@@ -123,10 +121,9 @@ pub(super) struct LibraryRead {
     chemistry: i8,
 }
 
-#[cfg(test)]
 impl LibraryRead {
     /// A read that is nothing but its codes, which the library may change in their place.
-    pub(super) fn of_codes(codes: &mut [u8]) -> Self {
+    pub(in super::super) fn of_codes(codes: &mut [u8]) -> Self {
         let (text, null) = (std::ptr::null_mut(), std::ptr::null_mut());
         Self {
             bases: codes.len() as c_int,
@@ -145,28 +142,52 @@ impl LibraryRead {
     }
 }
 
-/// `mem_chain_t`.
+/// `mem_seed_t`.
 #[repr(C)]
-pub(super) struct LibraryChain {
-    /// Number of the read in its call.
-    pub(super) read: i32,
-    pub(super) current: i32,
-    pub(super) count: i32,
-    /// More than 1: the seeds are to be freed.
-    pub(super) room: i32,
-    pub(super) first: i32,
-    pub(super) sequence: i32,
-    /// `w:27, kept:2, is_alt:1, meth_hypothesis:2`.
-    pub(super) bits: u32,
-    pub(super) repetitive: f32,
-    pub(super) place: i64,
-    pub(super) seeds: *mut LibrarySeed,
+#[derive(Debug, Clone, Copy)]
+pub(in super::super) struct LibrarySeed {
+    pub(in super::super) place: i64,
+    base: i32,
+    length: i32,
+    score: i32,
+    region: i32,
+    occurrences: i32,
 }
 
-#[cfg(test)]
+impl From<&LibrarySeed> for PlacedSeed {
+    fn from(it: &LibrarySeed) -> Self {
+        Self { place: it.place, base: it.base, length: it.length, score: it.score }
+    }
+}
+
+impl From<&PlacedSeed> for LibrarySeed {
+    fn from(it: &PlacedSeed) -> Self {
+        let PlacedSeed { place, base, length, score } = *it;
+        Self { place, base, length, score, region: 0, occurrences: 1 }
+    }
+}
+
+/// `mem_chain_t`.
+#[repr(C)]
+pub(in super::super) struct LibraryChain {
+    /// Number of the read in its call.
+    pub(in super::super) read: i32,
+    pub(in super::super) current: i32,
+    pub(in super::super) count: i32,
+    /// More than 1: the seeds are to be freed.
+    pub(in super::super) room: i32,
+    pub(in super::super) first: i32,
+    pub(in super::super) sequence: i32,
+    /// `w:27, kept:2, is_alt:1, meth_hypothesis:2`.
+    pub(in super::super) bits: u32,
+    pub(in super::super) repetitive: f32,
+    pub(in super::super) place: i64,
+    pub(in super::super) seeds: *mut LibrarySeed,
+}
+
 impl LibraryChain {
     /// The bits of a chain that is kept, without bisulfite hypothesis (-1).
-    pub(super) fn bits(chosen: &Chosen, alternate: bool) -> u32 {
+    pub(in super::super) fn bits(chosen: &Chosen, alternate: bool) -> u32 {
         let weight = chosen.weight as u32 & ((1 << 27) - 1);
         0b11 << 30 | u32::from(alternate) << 29 | (chosen.kept as u32) << 27 | weight
     }
@@ -174,83 +195,83 @@ impl LibraryChain {
 
 /// `mem_chain_v`.
 #[repr(C)]
-pub(super) struct LibraryChains {
-    pub(super) count: usize,
-    pub(super) room: usize,
-    pub(super) cursor: usize,
-    pub(super) items: *mut LibraryChain,
-    pub(super) dropped_weight: c_int,
+pub(in super::super) struct LibraryChains {
+    pub(in super::super) count: usize,
+    pub(in super::super) room: usize,
+    pub(in super::super) cursor: usize,
+    pub(in super::super) items: *mut LibraryChain,
+    pub(in super::super) dropped_weight: c_int,
 }
 
 impl LibraryChains {
-    pub(super) fn empty() -> Self {
+    pub(in super::super) fn empty() -> Self {
         Self { count: 0, room: 0, cursor: 0, items: std::ptr::null_mut(), dropped_weight: 0 }
     }
 }
 
 /// `BwaScratch`, which points to `ShimScratch`.
 #[repr(C)]
-pub(super) struct ScratchHandle {
-    pub(super) shim: *mut ShimScratch,
+pub(in super::super) struct ScratchHandle {
+    pub(in super::super) shim: *mut ShimScratch,
 }
 
 /// The beginning of `ShimScratch`, whose first member is `worker_t`.
 #[repr(C)]
-pub(super) struct ShimScratch {
+pub(in super::super) struct ShimScratch {
     pointers: [*mut c_void; 5],
     processed: i64,
     chains: *mut LibraryChains,
     /// `mem_cache`.
-    pub(super) cache: [u64; 0],
+    pub(in super::super) cache: [u64; 0],
 }
 
 /// `mem_alnreg_v`.
 #[repr(C)]
-pub(super) struct Regions {
-    pub(super) count: usize,
-    pub(super) room: usize,
-    pub(super) items: *mut Region,
-    pub(super) dropped_weight: c_int,
+pub(in super::super) struct Regions {
+    pub(in super::super) count: usize,
+    pub(in super::super) room: usize,
+    pub(in super::super) items: *mut Region,
+    pub(in super::super) dropped_weight: c_int,
 }
 
 /// `mem_alnreg_t`: where a read may lie.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Region {
+pub(in super::super) struct Region {
     /// First base of the reference, in doubled coordinates.
-    pub(crate) reference_start: i64,
+    pub(in super::super) reference_start: i64,
     /// Behind its last base.
-    pub(crate) reference_end: i64,
+    pub(in super::super) reference_end: i64,
     /// First base of the read.
-    pub(crate) read_start: i32,
+    pub(in super::super) read_start: i32,
     /// Behind its last base.
-    pub(crate) read_end: i32,
+    pub(in super::super) read_end: i32,
     /// Sequence of the reference.
-    pub(crate) sequence: i32,
-    pub(super) dedup_rank: i32,
+    pub(in super::super) sequence: i32,
+    pub(in super::super) dedup_rank: i32,
     chain: *mut c_void,
     /// Best score of an extension, which may end before the read does.
-    pub(crate) score: i32,
+    pub(in super::super) score: i32,
     /// Score of the region itself.
-    pub(crate) true_score: i32,
-    pub(super) sub: i32,
-    pub(super) alt_score: i32,
-    pub(super) tandem_score: i32,
-    pub(super) sub_count: i32,
+    pub(in super::super) true_score: i32,
+    pub(in super::super) sub: i32,
+    pub(in super::super) alt_score: i32,
+    pub(in super::super) tandem_score: i32,
+    pub(in super::super) sub_count: i32,
     /// Band width of the extension.
-    pub(crate) band: i32,
+    pub(in super::super) band: i32,
     /// Bases in seeds; read by the MAPQ formula that bwa does not use.
-    pub(crate) seed_cover: i32,
-    pub(super) secondary: i32,
-    pub(super) secondary_all: i32,
+    pub(in super::super) seed_cover: i32,
+    pub(in super::super) secondary: i32,
+    pub(in super::super) secondary_all: i32,
     /// Length of the seed that was extended.
-    pub(crate) seed_length: i32,
+    pub(in super::super) seed_length: i32,
     /// Occurrences of the most frequent seed.
-    pub(crate) seed_occurrences: i32,
+    pub(in super::super) seed_occurrences: i32,
     /// `n_comp:30, is_alt:2`.
-    pub(super) components_and_alt: u32,
-    pub(super) repetitive: f32,
-    pub(super) hash: u64,
+    pub(in super::super) components_and_alt: u32,
+    pub(in super::super) repetitive: f32,
+    pub(in super::super) hash: u64,
     flag: i32,
     hypothesis: i8,
     strand_hypothesis: i8,
@@ -283,7 +304,6 @@ impl From<&Region> for regions::Region {
     }
 }
 
-#[cfg(test)]
 impl From<&regions::Region> for Region {
     fn from(it: &regions::Region) -> Self {
         Self {
@@ -317,7 +337,7 @@ impl From<&regions::Region> for Region {
 }
 
 impl Regions {
-    pub(super) fn empty() -> Self {
+    pub(in super::super) fn empty() -> Self {
         Self { count: 0, room: 0, items: std::ptr::null_mut(), dropped_weight: 0 }
     }
 }
