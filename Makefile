@@ -15,15 +15,11 @@ help: ## list the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 14
 
 build: ## build seqloom, and the test kit that makes data for it
-	compiler=$$(tests/compiler.sh); \
-	if [ -n "$$compiler" ]; then export CXX="$$compiler"; fi; \
 	$(CARGO) build --profile $(PROFILE) -p seqloom -p seqloom-testkit
 
 # In one go: cargo then builds seqloom, too, with the engine that does not align (fake-engine), which the
 # laboratory wants. `make build` makes a seqloom without it.
 lab: ## build the laboratory, seqloom-lab, and a seqloom for it
-	compiler=$$(tests/compiler.sh); \
-	if [ -n "$$compiler" ]; then export CXX="$$compiler"; fi; \
 	$(CARGO) build --profile $(PROFILE) -p seqloom -p seqloom-testkit -p seqloom-lab
 
 dist: ## an archive of a static program, man pages, completions and licences, from the lock file

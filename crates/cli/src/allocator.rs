@@ -1,12 +1,11 @@
-//! The program's allocator: mimalloc, for Rust and for the C and C++ libraries alike.
+//! The program's allocator: mimalloc, for Rust and for the C libraries alike.
 //!
 //! Cross-thread frees are the rule here: a worker emits what another has aligned. mimalloc frees
 //! without a lock. With the system's allocator two workers slept 30,000 times in a run of 20 s,
 //! waiting for each other's heaps.
 //!
 //! Where there is no more memory the process ends, with one line and exit code 1, at the allocation
-//! that fails: neither Rust's collections nor the C++ engine can go on without, and the latter does
-//! not always look. Under a limit of address space that is the rule rather than the exception, so
+//! that fails: neither Rust's collections nor most C libraries can go on without. Under a limit of address space that is the rule rather than the exception, so
 //! there signals that want of memory leads to (a thread without a stack, an exception that nobody
 //! catches) end in the same line. What has a final name by then is complete.
 
@@ -16,7 +15,7 @@ use std::fs::File;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// From now on `stderr` is where the end of memory is told: the user's, not the engine's. Call
+/// From now on `stderr` is where the end of memory is told: the console's. Call
 /// behind whoever takes the signals.
 pub(crate) fn tell(stderr: File) {
     #[cfg(not(feature = "system-allocator"))]
@@ -111,7 +110,7 @@ mod exhaustion {
     /// The limit of address space.
     static LIMIT_BYTES: AtomicU64 = AtomicU64::new(NO_LIMIT);
 
-    /// Called by the system before `main` and before whatever the runtimes of Rust and C++ allocate
+    /// Called by the system before `main` and before whatever the runtimes of Rust and C allocate
     /// there (100 and below are kept for the system).
     #[used]
     #[unsafe(link_section = ".init_array.00101")]

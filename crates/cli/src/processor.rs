@@ -1,8 +1,7 @@
 //! The processor that the program needs, looked at before anything else.
 //!
-//! The C++ engine is compiled for AVX2, what it does before `main` included: on an older processor
-//! that would end with SIGILL and no word. So this stands in `.preinit_array`, in front of all
-//! constructors, and uses nothing but `cpuid`, `write` and `_exit`.
+//! Nothing is tested on a processor without AVX2, so none is let in. This stands in
+//! `.preinit_array`, in front of all constructors, and uses nothing but `cpuid`, `write` and `_exit`.
 
 #![allow(unsafe_code)]
 

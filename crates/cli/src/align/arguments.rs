@@ -308,6 +308,22 @@ pub(crate) struct AlgorithmArguments {
     /// Skip seeds with more than N occurrences [default: 500]
     #[arg(short = 'c', long, value_name = "N", value_parser = clap::value_parser!(i32).range(1..))]
     max_occurrences: Option<i32>,
+    /// Look for shorter seeds in those longer than -k times F [default: 1.5]
+    #[arg(short = 'r', long, value_name = "F", value_parser = parse_share)]
+    reseeding_factor: Option<f32>,
+    /// Third round of seeds: those with fewer than N occurrences, 0 for no such round [default: 20]
+    #[arg(short = 'y', long, value_name = "N", value_parser = clap::value_parser!(i32).range(0..))]
+    third_round_occurrences: Option<i32>,
+    /// Drop chains of which seeds cover fewer than N bases [default: 0]
+    #[arg(short = 'W', long, value_name = "N", value_parser = clap::value_parser!(i32).range(0..))]
+    min_chain_weight: Option<i32>,
+    /// Drop chains, and secondary alignments, below this share of an overlapping better one
+    /// [default: 0.5]
+    #[arg(short = 'D', long, value_name = "F", value_parser = parse_share)]
+    drop_ratio: Option<f32>,
+    /// End an extension where its score has fallen by more than N [default: 100]
+    #[arg(short = 'd', long, value_name = "N", value_parser = clap::value_parser!(i32).range(0..))]
+    z_drop: Option<i32>,
     /// Mismatch penalty [default: 4]
     #[arg(short = 'B', long, value_name = "N",
           value_parser = clap::value_parser!(i32).range(0..=100))]
@@ -340,7 +356,7 @@ pub(crate) struct AlgorithmArguments {
     #[arg(short = 'M', long)]
     mark_split_secondary: bool,
     /// Preset of the read type, which changes the defaults above: intractg (contigs of the same
-    /// species). bwa's pacbio and ont2d are refused: they need its -W
+    /// species), pacbio or pbref, ont2d (noisy long reads)
     #[arg(short = 'x', long, value_name = "TYPE")]
     preset: Option<PresetArgument>,
     /// Insert size of FR pairs: mean[,deviation[,max[,min]]] [default: inferred per cohort]
@@ -365,6 +381,11 @@ impl AlgorithmArguments {
             ("-k", self.min_seed_length.is_some()),
             ("-w", self.band_width.is_some()),
             ("-c", self.max_occurrences.is_some()),
+            ("-r", self.reseeding_factor.is_some()),
+            ("-y", self.third_round_occurrences.is_some()),
+            ("-W", self.min_chain_weight.is_some()),
+            ("-D", self.drop_ratio.is_some()),
+            ("-d", self.z_drop.is_some()),
             ("-B", self.mismatch_penalty.is_some()),
             ("-O", self.gap_open.is_some()),
             ("-E", self.gap_extend.is_some()),
@@ -388,6 +409,11 @@ impl AlgorithmArguments {
             min_seed_length: self.min_seed_length,
             band_width: self.band_width,
             max_occurrences: self.max_occurrences,
+            reseeding_factor: self.reseeding_factor,
+            third_round_occurrences: self.third_round_occurrences,
+            min_chain_weight: self.min_chain_weight,
+            drop_ratio: self.drop_ratio,
+            z_drop: self.z_drop,
             mismatch_penalty: self.mismatch_penalty,
             gap_open: both(self.gap_open),
             gap_extend: both(self.gap_extend),
@@ -403,6 +429,13 @@ impl AlgorithmArguments {
     }
 }
 
+/// A fraction above 0, as bwa takes it.
+fn parse_share(text: &str) -> Result<f32, String> {
+    let refuse = || "must be a number above 0 and below 1000".to_owned();
+    let value: f32 = text.parse().map_err(|_| refuse())?;
+    if value > 0.0 && value < 1000.0 { Ok(value) } else { Err(refuse()) }
+}
+
 /// `-x`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct PresetArgument(Preset);
@@ -411,18 +444,11 @@ impl FromStr for PresetArgument {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let needs = |weight: u32| {
-            Err(format!(
-                "bwa's preset sets -W {weight} (least weight of a chain), which this engine has no \
-                 way to set; without it the records would be others than bwa's. For such reads use \
-                 `bwa mem -x {text}` or minimap2"
-            ))
-        };
         match text {
             "intractg" => Ok(Self(Preset::Intractg)),
-            "pacbio" | "pbref" => needs(40),
-            "ont2d" => needs(20),
-            _ => Err("the only preset is intractg".to_owned()),
+            "pacbio" | "pbref" => Ok(Self(Preset::Pacbio)),
+            "ont2d" => Ok(Self(Preset::Ont2d)),
+            _ => Err("presets are intractg, pacbio, pbref and ont2d".to_owned()),
         }
     }
 }

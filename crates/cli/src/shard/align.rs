@@ -10,7 +10,6 @@ use seqloom_align::index::{self, IndexInfo};
 use seqloom_io::spill::SpillFile;
 use seqloom_prep::exchange::{self, PartTotals};
 use seqloom_prep::partition::{Backing, PhaseResources};
-use seqloom_runtime::machine;
 use seqloom_runtime::memory::Ledger;
 use seqloom_runtime::placement::{self, Plan};
 use seqloom_terminal::error::Bug;

@@ -82,7 +82,7 @@ impl Plan {
 }
 
 /// Brings what the calling thread has of stack and thread-local memory to the node it runs on: the
-/// thread that started it has made that, 800 kB with the C++ engine's.
+/// thread that started it has made that.
 fn bring_stack() -> io::Result<()> {
     let stack = numa::own_stack()?;
     let pages: Vec<usize> =

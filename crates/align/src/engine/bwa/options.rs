@@ -13,6 +13,17 @@ pub struct BwaOptions {
     pub band_width: Option<i32>,
     /// `-c`: skip seeds with more occurrences.
     pub max_occurrences: Option<i32>,
+    /// `-r`: a seed longer than this many least seeds is looked into for shorter ones.
+    pub reseeding_factor: Option<f32>,
+    /// `-y`: a match with fewer occurrences is a seed of the third round; 0 for no such round.
+    pub third_round_occurrences: Option<i32>,
+    /// `-W`: bases in the seeds of a chain, at the least.
+    pub min_chain_weight: Option<i32>,
+    /// `-D`: a chain, or a secondary alignment, below this share of an overlapping better one is
+    /// dropped.
+    pub drop_ratio: Option<f32>,
+    /// `-d`: an extension ends where its score has fallen by more than this (z-drop).
+    pub z_drop: Option<i32>,
     /// `-B`: mismatch penalty.
     pub mismatch_penalty: Option<i32>,
     /// `-O`: gap open penalties, deletion and insertion.
@@ -42,6 +53,10 @@ pub struct BwaOptions {
 pub enum Preset {
     /// Contigs of the same species: `-B 9 -O 16 -L 5`.
     Intractg,
+    /// Noisy long reads of Pacific Biosciences: `-k 17 -W 40 -r 10 -B 1 -O 1 -E 1 -L 0`.
+    Pacbio,
+    /// Noisy long reads of Oxford Nanopore: `-k 14 -W 20 -r 10 -B 1 -O 1 -E 1 -L 0`.
+    Ont2d,
 }
 
 /// bwa's `-I`: FR insert sizes in bp.

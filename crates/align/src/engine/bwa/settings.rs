@@ -76,14 +76,47 @@ pub(super) struct GapPrices {
     pub(super) extend_insertion: i32,
 }
 
+/// What presets change.
+#[derive(Debug, Clone, Copy)]
+struct Defaults {
+    least_seed: i32,
+    least_weight: i32,
+    reseeding_factor: f32,
+    mismatch: i32,
+    gap_open: i32,
+    clip: i32,
+}
+
+impl Defaults {
+    fn of(preset: Option<Preset>) -> Self {
+        let usual = Self {
+            least_seed: 19,
+            least_weight: 0,
+            reseeding_factor: 1.5,
+            mismatch: 4,
+            gap_open: 6,
+            clip: 5,
+        };
+        let noisy = Self { reseeding_factor: 10.0, mismatch: 1, gap_open: 1, clip: 0, ..usual };
+        match preset {
+            None => usual,
+            Some(Preset::Intractg) => Self { mismatch: 9, gap_open: 16, ..usual },
+            Some(Preset::Pacbio) => Self { least_seed: 17, least_weight: 40, ..noisy },
+            Some(Preset::Ont2d) => Self { least_seed: 14, least_weight: 20, ..noisy },
+        }
+    }
+}
+
 impl Settings {
     /// bwa's defaults, then the preset, then what was given.
     pub(super) fn new(options: &BwaOptions) -> Self {
-        let is_contigs = options.preset == Some(Preset::Intractg);
-        let mismatch = options.mismatch_penalty.unwrap_or(if is_contigs { 9 } else { 4 });
-        let open = options.gap_open.unwrap_or(if is_contigs { [16; 2] } else { [6; 2] });
+        let preset = Defaults::of(options.preset);
+        let mismatch = options.mismatch_penalty.unwrap_or(preset.mismatch);
+        let open = options.gap_open.unwrap_or([preset.gap_open; 2]);
         let extend = options.gap_extend.unwrap_or([1; 2]);
-        let least_seed = options.min_seed_length.unwrap_or(19);
+        let least_seed = options.min_seed_length.unwrap_or(preset.least_seed);
+        let reseeding = options.reseeding_factor.unwrap_or(preset.reseeding_factor);
+        let drop_ratio = options.drop_ratio.unwrap_or(0.5);
         let chain_gap = 10_000;
         let quality_length: f32 = 50.0;
         Self {
@@ -96,19 +129,20 @@ impl Settings {
                 open_insertion: open[1],
                 extend_insertion: extend[1],
             },
-            clips: options.clip_penalty.unwrap_or([5; 2]),
-            drop: 100,
+            clips: options.clip_penalty.unwrap_or([preset.clip; 2]),
+            drop: options.z_drop.unwrap_or(100),
             most_occurrences: options.max_occurrences.unwrap_or(500),
             seeds: SeedOptions {
                 least_bases: least_seed.max(1) as usize,
-                reseeded_bases: truncated(f64::from(least_seed as f32 * 1.5) + 0.499) as usize,
+                reseeded_bases: truncated(f64::from(least_seed as f32 * reseeding) + 0.499)
+                    as usize,
                 reseeded_up_to: 10,
-                third_below: 20,
+                third_below: options.third_round_occurrences.unwrap_or(20).max(0) as u64,
             },
             filter: FilterOptions {
-                least_weight: 0,
+                least_weight: options.min_chain_weight.unwrap_or(preset.least_weight),
                 overlap: 0.5,
-                drop: 0.5,
+                drop: drop_ratio,
                 lighter: least_seed << 1,
                 greatest_gap: chain_gap,
                 most_over_others: 1 << 30,
@@ -122,7 +156,7 @@ impl Settings {
             largest_insert: 10_000,
             mask_level: 0.5,
             redundant_level: 0.95,
-            drop_ratio: 0.5,
+            drop_ratio,
             alternative_ratio: 0.8,
             most_alternatives: options.xa_hits.unwrap_or([5, 200]),
             quality_length,
@@ -150,7 +184,12 @@ impl Settings {
     /// Why it shows nothing with these options.
     pub(super) fn scoring(&self) -> Result<Scoring, &'static str> {
         if !self.has_table_seeds() {
-            return Err("-k is not 19");
+            return Err("-k is not 19, -r not 1.5 or -y not 20");
+        }
+        let usual = Self::new(&BwaOptions::default());
+        let [chains, usual_chains] = [self, &usual].map(|it| (it.drop, it.filter));
+        if chains != usual_chains {
+            return Err("-W, -D or -d is not bwa's default");
         }
         if self.most_occurrences < 1 {
             return Err("-c is below 1");

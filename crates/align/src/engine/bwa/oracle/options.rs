@@ -13,9 +13,26 @@ impl BwaOptions {
     pub(in super::super) fn library(&self) -> Result<Options, String> {
         let mut options = Options::new()?;
         options.change(|o| {
-            if self.preset == Some(Preset::Intractg) {
-                (o.b, o.o_del, o.o_ins, o.pen_clip5, o.pen_clip3) = (9, 16, 16, 5, 5);
+            match self.preset {
+                None => {}
+                Some(Preset::Intractg) => {
+                    (o.b, o.o_del, o.o_ins, o.pen_clip5, o.pen_clip3) = (9, 16, 16, 5, 5);
+                }
+                Some(noisy) => {
+                    (o.b, o.o_del, o.o_ins, o.pen_clip5, o.pen_clip3) = (1, 1, 1, 0, 0);
+                    o.split_factor = 10.0;
+                    (o.min_seed_len, o.min_chain_weight) = match noisy {
+                        Preset::Pacbio => (17, 40),
+                        _ => (14, 20),
+                    };
+                }
             }
+            o.split_factor = self.reseeding_factor.unwrap_or(o.split_factor);
+            o.drop_ratio = self.drop_ratio.unwrap_or(o.drop_ratio);
+            o.max_mem_intv =
+                self.third_round_occurrences.map_or(o.max_mem_intv, |below| below as u64);
+            set(&mut o.min_chain_weight, self.min_chain_weight);
+            set(&mut o.zdrop, self.z_drop);
             o.flag |= sys::MEM_F_PE as i32;
             for (wanted, flag) in [
                 (self.soft_clip_supplementary, sys::MEM_F_SOFTCLIP),
@@ -114,6 +131,11 @@ fn settings_are_those_of_the_library() {
         BwaOptions { unpaired_penalty: Some(3), min_output_score: Some(4), ..options() },
         BwaOptions { xa_hits: Some([1, 2]), soft_clip_supplementary: true, ..options() },
         BwaOptions { mark_split_secondary: true, ..options() },
+        BwaOptions { preset: Some(Preset::Pacbio), ..options() },
+        BwaOptions { preset: Some(Preset::Ont2d), gap_extend: Some([2, 2]), ..options() },
+        BwaOptions { reseeding_factor: Some(2.3), third_round_occurrences: Some(0), ..options() },
+        BwaOptions { min_chain_weight: Some(30), drop_ratio: Some(0.7), ..options() },
+        BwaOptions { z_drop: Some(10), ..options() },
     ];
     for options in all {
         let library = options.library().unwrap();
