@@ -1,11 +1,12 @@
 //! The engine alone on reads in memory: the floor under `seqloom align`'s CPU time.
 //!
-//! `cargo bench -p seqloom-align --bench engine_alone -- PREFIX R1.fq R2.fq THREADS [PASSES]`
+//! `cargo bench -p seqloom-align --bench engine_alone -- PREFIX R1.fq R2.fq THREADS [PASSES [LANES]]`
 //!
 //! Reads are parsed before the clock starts. Every batch of every cohort of 100 Mbp goes through
 //! the engine's three phases into a sink that only counts; nothing else runs in between. Prints
 //! the CPU microseconds a read (user and system, all threads) of each phase, with `PREFIX.fast` and
-//! without it, and a digest of the records, which is to be the same; so often.
+//! without it, and a digest of the records, which is to be the same; so often. `LANES` is the most
+//! that rescue works with: 64 for AVX-512, 32 for AVX2, 16 for neither.
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used)]
 
 use std::fs;
@@ -74,18 +75,26 @@ fn parse(text: &[u8]) -> Vec<Read<'_>> {
         .collect()
 }
 
+/// What works on batches.
+#[derive(Clone, Copy)]
+struct Threads {
+    count: usize,
+    lanes: usize,
+}
+
 /// Runs `work` on every batch number below `batches`, on `threads` threads.
 fn for_each_batch(
     engine: &BwaEngine,
-    threads: usize,
+    threads: Threads,
     batches: usize,
     work: impl Fn(usize, &mut Scratch) + Sync,
 ) {
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
-        for _ in 0..threads {
+        for _ in 0..threads.count {
             scope.spawn(|| {
                 let mut scratch = engine.scratch().expect("scratch");
+                scratch.limit_lanes(threads.lanes);
                 loop {
                     let batch = next.fetch_add(1, Ordering::Relaxed);
                     if batch >= batches {
@@ -102,7 +111,7 @@ fn run_cohort(
     engine: &BwaEngine,
     cohort: &[[Read<'_>; 2]],
     first_pair: usize,
-    threads: usize,
+    threads: Threads,
     outcome: &mut Outcome,
 ) {
     let [seeding, inferring, emitting] = &mut outcome.seconds;
@@ -134,7 +143,7 @@ fn run_cohort(
     });
 }
 
-fn run(engine: &BwaEngine, pairs: &[[Read<'_>; 2]], threads: usize) -> Outcome {
+fn run(engine: &BwaEngine, pairs: &[[Read<'_>; 2]], threads: Threads) -> Outcome {
     let (mut start, mut outcome) = (0, Outcome::default());
     while start < pairs.len() {
         let (mut end, mut bases) = (start, 0);
@@ -150,12 +159,15 @@ fn run(engine: &BwaEngine, pairs: &[[Read<'_>; 2]], threads: usize) -> Outcome {
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
-    let [prefix, first, second, threads, passes @ ..] = &arguments[..] else {
-        println!("usage: engine_alone PREFIX R1.fq R2.fq THREADS [PASSES] (plain FASTQ)");
+    let [prefix, first, second, threads, more @ ..] = &arguments[..] else {
+        println!("usage: engine_alone PREFIX R1.fq R2.fq THREADS [PASSES [LANES]] (plain FASTQ)");
         return;
     };
-    let threads: usize = threads.parse().expect("a number of threads");
-    let passes = passes.first().map_or(1, |passes| passes.parse().expect("a number of passes"));
+    let count: usize = threads.parse().expect("a number of threads");
+    let [passes, lanes] = [(0, 1), (1, usize::MAX)].map(|(at, unless)| {
+        more.get(at).map_or(unless, |number| number.parse().expect("a number"))
+    });
+    let threads = Threads { count, lanes };
     let texts = [fs::read(first).expect("R1"), fs::read(second).expect("R2")];
     let pairs: Vec<_> =
         parse(&texts[0]).into_iter().zip(parse(&texts[1])).map(<[Read<'_>; 2]>::from).collect();

@@ -7,7 +7,8 @@
 use super::super::extend::Basis;
 use super::super::float::{log, truncated};
 use super::super::rescue::dispatch::{Bits, Kernels};
-use super::super::rescue::kernel::{Best, Scores, Strings};
+use super::super::rescue::kernel::{Scores, Strings, Whole};
+use super::super::rescue::parts::Parts;
 use super::super::settings::Settings;
 use super::build::PlacedSeed;
 
@@ -20,13 +21,13 @@ const BESIDE_BASES: i64 = 50;
 #[derive(Debug)]
 pub(in super::super) struct LongReads {
     kernels: Kernels,
-    strings: Vec<Strings>,
-    best: Vec<Best>,
+    strings: Vec<Whole>,
+    parts: Parts,
 }
 
 impl LongReads {
     pub(in super::super) fn new() -> Self {
-        Self { kernels: Kernels::new(), strings: Vec::new(), best: Vec::new() }
+        Self { kernels: Kernels::new(), strings: Vec::new(), parts: Parts::default() }
     }
 
     /// What seeds of a read of so many bases are to score; `None` if it is short.
@@ -58,9 +59,9 @@ impl LongReads {
             self.strings.clear();
             let aligned = some.iter().map(|seed| self.take_around(seed, codes, basis));
             let aligned: Vec<bool> = aligned.collect();
-            self.best.clear();
-            self.kernels.align(&self.strings, &scores, Bits::Sixteen, &mut self.best);
-            let mut best = self.best.iter().map(|best| best.score);
+            self.parts.clear();
+            self.kernels.align(&self.strings, &scores, Bits::Sixteen, &mut self.parts);
+            let mut best = (0..self.strings.len()).map(|at| self.parts.first(at).score);
             for (&seed, is_aligned) in some.iter().zip(aligned) {
                 let score = if is_aligned { best.next() } else { None };
                 if score.is_none_or(|score| score >= least) {
@@ -95,7 +96,7 @@ impl LongReads {
         let mut target = Vec::new();
         reference.put(from.max(span.start), to.min(span.end), &mut target);
         let query = codes[start as usize..end as usize].to_vec();
-        self.strings.push(Strings { query, target });
+        self.strings.push(Whole { strings: Strings { query, target }, first_row: 0 });
         true
     }
 }

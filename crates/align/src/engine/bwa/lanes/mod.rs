@@ -16,6 +16,8 @@ pub(super) trait Unit: Copy + PartialEq + PartialOrd {
     /// The number of a column, of which there are 256 or 65,536.
     fn index(at: usize) -> Self;
     fn as_index(self) -> usize;
+    /// The number of the next column.
+    fn next(self) -> Self;
     /// Not below 0.
     fn less(self, price: Self) -> Self;
     /// More by `gain` if two bases are the same, and less by `price` in any case. It may be below 0
@@ -57,6 +59,11 @@ impl Unit for u8 {
 
     fn as_index(self) -> usize {
         self.into()
+    }
+
+    #[inline(always)]
+    fn next(self) -> Self {
+        self.wrapping_add(1)
     }
 
     #[inline(always)]
@@ -133,6 +140,11 @@ impl Unit for i16 {
     }
 
     #[inline(always)]
+    fn next(self) -> Self {
+        self.wrapping_add(1)
+    }
+
+    #[inline(always)]
     fn less(self, price: Self) -> Self {
         self.saturating_sub(price).max(0)
     }
@@ -206,6 +218,15 @@ impl<T: Unit, const N: usize> Lanes<T, N> {
     #[inline(always)]
     pub(super) fn larger(self, other: Self) -> Self {
         self.with(other, T::larger)
+    }
+
+    /// The numbers of the next columns.
+    #[inline(always)]
+    pub(super) fn next(mut self) -> Self {
+        for at in 0..N {
+            self.0[at] = self.0[at].next();
+        }
+        self
     }
 
     #[inline(always)]

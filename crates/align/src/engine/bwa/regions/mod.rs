@@ -7,6 +7,7 @@
 pub(super) mod mark;
 pub(super) mod merge;
 pub(super) mod redundant;
+pub(super) mod rescued;
 
 use super::settings::Settings;
 

@@ -115,7 +115,7 @@ impl Region {
 
 /// Whether two regions, the first of which ends first, share nearly all of the shorter interval, of
 /// the read as of the reference.
-fn are_one(first: &Region, second: &Region, settings: &Settings) -> bool {
+pub(super) fn are_one(first: &Region, second: &Region, settings: &Settings) -> bool {
     let level = settings.redundant_level;
     let on_reference = first.reference_end - second.reference_start;
     let on_read = if first.read_start < second.read_start {

@@ -5,23 +5,60 @@
 #![allow(unsafe_code)]
 
 use super::super::settings::GAP;
-use super::kernel::{self, Best, MOST_ROWS, Scores, Strings, Work};
+use super::band::{self, BandWork, Banded};
+use super::bound::{self, BoundWork, Hit, Query};
+use super::kernel::{self, MOST_ROWS, Scores, Whole, Work};
+use super::parts::Parts;
+use crate::search::text::Bases;
 
-/// Working memory for 8 and 16 bits, of `N` and `M` lanes.
+/// Working memory of all kernels, of `N` lanes of 8 bits, `M` of 16 and `L` of 64.
 #[derive(Debug, Default)]
-struct Both<const N: usize, const M: usize> {
+struct Both<const N: usize, const M: usize, const L: usize> {
     small: Work<u8, N>,
     large: Work<i16, M>,
+    small_band: BandWork<u8, N>,
+    large_band: BandWork<i16, M>,
+    bound: BoundWork,
+}
+
+/// What is to be done.
+enum Task<'a> {
+    Whole(&'a [Whole], &'a Scores<'a>, Bits, &'a mut Parts),
+    Band(&'a [Banded], &'a Scores<'a>, Bits, &'a mut Parts),
+    Count(&'a Query, &'a Bases, &'a mut Vec<Hit>),
+}
+
+impl<const N: usize, const M: usize, const L: usize> Both<N, M, L> {
+    #[inline(always)]
+    fn run(&mut self, task: Task<'_>) {
+        match task {
+            Task::Whole(all, scores, Bits::Eight, out) => {
+                kernel::align(all, scores, &mut self.small, out);
+            }
+            Task::Whole(all, scores, Bits::Sixteen, out) => {
+                kernel::align(all, scores, &mut self.large, out);
+            }
+            Task::Band(all, scores, Bits::Eight, out) => {
+                band::align(all, scores, &mut self.small_band, out);
+            }
+            Task::Band(all, scores, Bits::Sixteen, out) => {
+                band::align(all, scores, &mut self.large_band, out);
+            }
+            Task::Count(query, window, out) => {
+                bound::count::<L>(query, window, &mut self.bound, out);
+            }
+        }
+    }
 }
 
 /// Working memory, of a kind that says what instructions the processor has.
 #[derive(Debug)]
 enum Width {
-    Plain(Both<16, 8>),
+    Plain(Both<16, 8, 2>),
     #[cfg(target_arch = "x86_64")]
-    Avx2(Both<32, 16>),
+    Avx2(Both<32, 16, 4>),
     #[cfg(target_arch = "x86_64")]
-    Avx512(Both<64, 32>),
+    Avx512(Both<64, 32, 8>),
 }
 
 /// The kernels, with their memory.
@@ -48,8 +85,14 @@ impl Bits {
 impl Kernels {
     /// The widest that the processor has.
     pub(in super::super) fn new() -> Self {
-        let mut all = Self::all();
-        all.pop().unwrap_or(Self(Width::Plain(Both::default())))
+        Self::of_lanes(usize::MAX)
+    }
+
+    /// The widest that the processor has of those of `most` lanes at most.
+    pub(super) fn of_lanes(most: usize) -> Self {
+        let fits = |it: &Self| it.lanes(Bits::Eight) <= most;
+        let fitting = Self::all().into_iter().rev().find(fits);
+        fitting.unwrap_or(Self(Width::Plain(Both::default())))
     }
 
     /// All that the processor has, the widest last.
@@ -81,59 +124,60 @@ impl Kernels {
         if bits == Bits::Eight { small } else { small / 2 }
     }
 
-    /// Aligns strings, as many as there are lanes at most; what each comes to is put behind `out`.
+    /// Aligns queries to whole windows, as many as there are lanes at most.
     pub(in super::super) fn align(
         &mut self,
-        all: &[Strings],
+        all: &[Whole],
         scores: &Scores<'_>,
         bits: Bits,
-        out: &mut Vec<Best>,
+        out: &mut Parts,
     ) {
-        let is_odd = |it: &Strings| it.target.len() > MOST_ROWS || it.query.contains(&GAP);
+        let is_odd =
+            |it: &Whole| it.strings.target.len() > MOST_ROWS || it.strings.query.contains(&GAP);
         if all.iter().any(is_odd) || scores.settings.mismatch_score > 0 {
-            let one = |it: &Strings| kernel::align_one(it, scores, bits.most());
-            out.extend(all.iter().map(one));
+            all.iter().for_each(|it| kernel::align_one(it, scores, bits.most(), out));
             return;
         }
-        match (&mut self.0, bits) {
-            (Width::Plain(work), Bits::Eight) => kernel::align(all, scores, &mut work.small, out),
-            (Width::Plain(work), Bits::Sixteen) => kernel::align(all, scores, &mut work.large, out),
+        self.run(Task::Whole(all, scores, bits, out));
+    }
+
+    /// Aligns queries in bands, as many as there are lanes at most.
+    pub(super) fn align_in_bands(
+        &mut self,
+        all: &[Banded],
+        scores: &Scores<'_>,
+        bits: Bits,
+        out: &mut Parts,
+    ) {
+        self.run(Task::Band(all, scores, bits, out));
+    }
+
+    /// Counts words that a query and a window have in common.
+    pub(super) fn count(&mut self, query: &Query, window: &Bases, out: &mut Vec<Hit>) {
+        self.run(Task::Count(query, window, out));
+    }
+
+    fn run(&mut self, task: Task<'_>) {
+        match &mut self.0 {
+            Width::Plain(work) => work.run(task),
             // SAFETY: memory of this kind is made only where the processor has AVX2.
             #[cfg(target_arch = "x86_64")]
-            (Width::Avx2(work), _) => unsafe { with_avx2(all, scores, work, bits, out) },
+            Width::Avx2(work) => unsafe { with_avx2(work, task) },
             // SAFETY: memory of this kind is made only where the processor has all of these.
             #[cfg(target_arch = "x86_64")]
-            (Width::Avx512(work), _) => unsafe { with_avx512(all, scores, work, bits, out) },
+            Width::Avx512(work) => unsafe { with_avx512(work, task) },
         }
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn with_avx2(
-    all: &[Strings],
-    scores: &Scores<'_>,
-    work: &mut Both<32, 16>,
-    bits: Bits,
-    out: &mut Vec<Best>,
-) {
-    match bits {
-        Bits::Eight => kernel::align(all, scores, &mut work.small, out),
-        Bits::Sixteen => kernel::align(all, scores, &mut work.large, out),
-    }
+fn with_avx2(work: &mut Both<32, 16, 4>, task: Task<'_>) {
+    work.run(task);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,avx512bw,avx512vl")]
-fn with_avx512(
-    all: &[Strings],
-    scores: &Scores<'_>,
-    work: &mut Both<64, 32>,
-    bits: Bits,
-    out: &mut Vec<Best>,
-) {
-    match bits {
-        Bits::Eight => kernel::align(all, scores, &mut work.small, out),
-        Bits::Sixteen => kernel::align(all, scores, &mut work.large, out),
-    }
+fn with_avx512(work: &mut Both<64, 32, 8>, task: Task<'_>) {
+    work.run(task);
 }

@@ -7,6 +7,7 @@
 
 use super::super::lanes::{Lanes, Unit};
 use super::super::settings::{Settings, UNKNOWN_SCORE};
+use super::parts::Parts;
 
 /// A query and the window that it is aligned to, as codes.
 #[derive(Debug, Default, Clone)]
@@ -16,16 +17,12 @@ pub(in super::super) struct Strings {
     pub(in super::super) target: Vec<u8>,
 }
 
-/// What an alignment comes to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in super::super) struct Best {
-    pub(in super::super) score: i32,
-    /// The first row that has it; nothing if the score is below the one asked for.
-    pub(in super::super) row: usize,
-    /// The first column of that row that has it; likewise.
-    pub(in super::super) column: usize,
-    /// The best score of other rows; -1 if none has the score asked for.
-    pub(in super::super) second: i32,
+/// A query, and rows of a window in which it is aligned in full.
+#[derive(Debug, Default, Clone)]
+pub(in super::super) struct Whole {
+    pub(in super::super) strings: Strings,
+    /// The first of these rows.
+    pub(in super::super) first_row: u32,
 }
 
 /// What alignments are scored by.
@@ -44,75 +41,116 @@ pub(super) const MOST_ROWS: usize = 1 << 16;
 /// A code that equals no base.
 const UNKNOWN: usize = 7;
 /// Another one, behind the end of a window.
-const BEHIND: usize = 9;
+pub(super) const BEHIND: usize = 9;
+
+/// A base of each query, and what one costs that does not match.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Base<T, const N: usize> {
+    pub(super) query: Lanes<T, N>,
+    pub(super) price: Lanes<T, N>,
+}
 
 /// The numbers of one column.
 #[derive(Debug, Clone, Copy)]
-struct Column<T, const N: usize> {
-    query: Lanes<T, N>,
-    /// What a base costs that does not match.
-    price: Lanes<T, N>,
+struct Cell<T, const N: usize> {
     best: Lanes<T, N>,
     deletion: Lanes<T, N>,
+}
+
+/// Prices for all lanes.
+pub(super) struct Gaps<T, const N: usize> {
+    /// A match, more than a mismatch.
+    pub(super) gain: Lanes<T, N>,
+    pub(super) extend_deletion: Lanes<T, N>,
+    pub(super) extend_insertion: Lanes<T, N>,
+    pub(super) open_deletion: Lanes<T, N>,
+    pub(super) open_insertion: Lanes<T, N>,
+}
+
+impl<T: Unit, const N: usize> Gaps<T, N> {
+    #[inline(always)]
+    pub(super) fn new(settings: &Settings) -> Self {
+        let all = |value: i32| Lanes::all(T::new(value));
+        let gaps = &settings.gaps;
+        Self {
+            gain: all(settings.matching - settings.mismatch_score),
+            extend_deletion: all(gaps.extend_deletion),
+            extend_insertion: all(gaps.extend_insertion),
+            open_deletion: all(gaps.open_deletion + gaps.extend_deletion),
+            open_insertion: all(gaps.open_insertion + gaps.extend_insertion),
+        }
+    }
 }
 
 /// Working memory of a kernel.
 #[derive(Debug, Default)]
 pub(super) struct Work<T, const N: usize> {
-    columns: Vec<Column<T, N>>,
+    query: Vec<Base<T, N>>,
+    cells: Vec<Cell<T, N>>,
     target: Vec<Lanes<T, N>>,
     /// The best score of each row.
     rows: Vec<Lanes<T, N>>,
 }
 
-/// Aligns up to `N` queries to their windows; what each comes to is put behind `out`. Windows have
-/// [`MOST_ROWS`] at most, and scores fit `T`.
+/// Aligns up to `N` queries to their windows; what each comes to is put behind `out`. Windows have [`MOST_ROWS`] at most, and scores fit `T`.
 #[inline(always)]
 pub(super) fn align<T: Unit, const N: usize>(
-    all: &[Strings],
+    all: &[Whole],
     scores: &Scores<'_>,
     work: &mut Work<T, N>,
-    out: &mut Vec<Best>,
+    out: &mut Parts,
 ) {
     load(all, scores, work);
     let Peak { score: best, column } = matrix(work, scores.settings);
-    for (lane, strings) in all.iter().enumerate() {
-        let rows = work.rows[..strings.target.len()].iter().map(|row| row.0[lane].value());
+    for (lane, it) in all.iter().enumerate() {
+        let rows = &work.rows[..it.strings.target.len()];
+        let rows = rows.iter().map(|row| row.0[lane].value());
         let score = best.0[lane].value();
-        out.push(summary(rows, score, column.0[lane].as_index(), scores));
+        out.push(rows, it.first_row, score, column.0[lane].as_index(), scores.least);
+    }
+}
+
+/// Puts the queries side by side, padded.
+#[inline(always)]
+pub(super) fn load_queries<'a, T: Unit, const N: usize>(
+    queries: impl Iterator<Item = &'a [u8]> + Clone,
+    scores: &Scores<'_>,
+    out: &mut Vec<Base<T, N>>,
+) {
+    let padded = |query: &[u8]| query.len().next_multiple_of(scores.padding);
+    let columns = queries.clone().map(padded).max().unwrap_or(0);
+    let empty = Base { query: Lanes::all(T::index(UNKNOWN)), price: Lanes::all(T::ALL) };
+    out.clear();
+    out.resize(columns, empty);
+    let mismatch = T::new(-scores.settings.mismatch_score);
+    for (lane, query) in queries.enumerate() {
+        for (base, &code) in out.iter_mut().zip(query) {
+            let known = code < 4;
+            let code = if known { usize::from(code) } else { UNKNOWN };
+            base.query.0[lane] = T::index(code);
+            base.price.0[lane] = if known { mismatch } else { T::new(-UNKNOWN_SCORE) };
+        }
+        for base in &mut out[query.len()..padded(query)] {
+            base.price.0[lane] = T::ZERO;
+        }
     }
 }
 
 /// Puts the strings side by side.
-fn load<T: Unit, const N: usize>(all: &[Strings], scores: &Scores<'_>, work: &mut Work<T, N>) {
-    let settings = scores.settings;
-    let padded = |it: &Strings| it.query.len().next_multiple_of(scores.padding);
-    let columns = all.iter().map(padded).max().unwrap_or(0);
-    let rows = all.iter().map(|it| it.target.len()).max().unwrap_or(0).next_multiple_of(2);
+#[inline(always)]
+fn load<T: Unit, const N: usize>(all: &[Whole], scores: &Scores<'_>, work: &mut Work<T, N>) {
+    let queries = all.iter().map(|it| &it.strings.query[..]);
+    load_queries(queries, scores, &mut work.query);
+    let targets = all.iter().map(|it| &it.strings.target[..]);
+    let rows = targets.clone().map(<[u8]>::len).max().unwrap_or(0).next_multiple_of(2);
     let zero = Lanes::all(T::ZERO);
-    let empty = Column {
-        query: Lanes::all(T::index(UNKNOWN)),
-        price: Lanes::all(T::ALL),
-        best: zero,
-        deletion: zero,
-    };
-    work.columns.clear();
-    work.columns.resize(columns, empty);
+    work.cells.clear();
+    work.cells.resize(work.query.len(), Cell { best: zero, deletion: zero });
     work.target.clear();
     work.target.resize(rows, Lanes::all(T::index(BEHIND)));
     work.rows.resize(work.rows.len().max(rows), zero);
-    let mismatch = T::new(-settings.mismatch_score);
-    for (lane, strings) in all.iter().enumerate() {
-        for (column, &code) in work.columns.iter_mut().zip(&strings.query) {
-            let known = code < 4;
-            let code = if known { usize::from(code) } else { UNKNOWN };
-            column.query.0[lane] = T::index(code);
-            column.price.0[lane] = if known { mismatch } else { T::new(-UNKNOWN_SCORE) };
-        }
-        for column in &mut work.columns[strings.query.len()..padded(strings)] {
-            column.price.0[lane] = T::ZERO;
-        }
-        for (row, &code) in work.target.iter_mut().zip(&strings.target) {
+    for (lane, target) in targets.enumerate() {
+        for (row, &code) in work.target.iter_mut().zip(target) {
             row.0[lane] = T::index(code.into());
         }
     }
@@ -130,22 +168,17 @@ struct Peak<T, const N: usize> {
 #[inline(always)]
 fn matrix<T: Unit, const N: usize>(work: &mut Work<T, N>, settings: &Settings) -> Peak<T, N> {
     let zero = Lanes::all(T::ZERO);
-    let all = |value: i32| Lanes::all(T::new(value));
-    let gaps = &settings.gaps;
-    let gain = all(settings.matching - settings.mismatch_score);
-    let [extend_deletion, extend_insertion] =
-        [gaps.extend_deletion, gaps.extend_insertion].map(all);
-    let open_deletion = all(gaps.open_deletion + gaps.extend_deletion);
-    let open_insertion = all(gaps.open_insertion + gaps.extend_insertion);
+    let Gaps { gain, extend_deletion, extend_insertion, open_deletion, open_insertion } =
+        Gaps::new(settings);
     let (mut most, mut place) = (zero, zero);
     for (targets, rows) in work.target.chunks_exact(2).zip(work.rows.chunks_exact_mut(2)) {
         let [first, second] = [targets[0], targets[1]];
         let (mut diagonal_1, mut diagonal_2) = (zero, zero);
         let (mut insertion_1, mut insertion_2) = (zero, zero);
         let (mut most_1, mut most_2, mut place_1, mut place_2) = (zero, zero, zero, zero);
-        for (at, column) in work.columns.iter_mut().enumerate() {
-            let index = Lanes::all(T::index(at));
-            let Column { query, price, best: above, deletion } = *column;
+        let mut index = zero;
+        for (base, cell) in work.query.iter().zip(&mut work.cells) {
+            let (Base { query, price }, Cell { best: above, deletion }) = (*base, *cell);
             let one = diagonal_1.scored(query, first, gain, price).larger(deletion);
             let one = one.larger(insertion_1);
             diagonal_1 = above;
@@ -158,9 +191,10 @@ fn matrix<T: Unit, const N: usize>(work: &mut Work<T, N>, settings: &Settings) -
             diagonal_2 = one;
             place_2 = place_2.where_above(two, most_2, index);
             most_2 = most_2.larger(two);
-            column.deletion = deletion.less(extend_deletion).larger(two.less(open_deletion));
+            cell.deletion = deletion.less(extend_deletion).larger(two.less(open_deletion));
             insertion_2 = insertion_2.less(extend_insertion).larger(two.less(open_insertion));
-            column.best = two;
+            cell.best = two;
+            index = index.next();
         }
         for (row, score, columns) in [(0, most_1, place_1), (1, most_2, place_2)] {
             rows[row] = score;
@@ -171,59 +205,9 @@ fn matrix<T: Unit, const N: usize>(work: &mut Work<T, N>, settings: &Settings) -
     Peak { score: most, column: place }
 }
 
-/// What follows from the best scores of all rows.
-fn summary(
-    rows: impl Iterator<Item = i32> + Clone,
-    score: i32,
-    column: usize,
-    scores: &Scores<'_>,
-) -> Best {
-    if score < scores.least {
-        return Best { score, row: 0, column: 0, second: -1 };
-    }
-    let row = rows.clone().position(|it| it == score).unwrap_or(0);
-    let second = second_score(rows, row, score, scores);
-    Best { score, row, column, second }
-}
-
-/// The best score of rows that are further from the best one than an alignment of its score is
-/// long. Rows with the least score and more are listed; one right behind the last of the list takes
-/// its place if it is better, and else is passed over.
-fn second_score(
-    rows: impl Iterator<Item = i32>,
-    best: usize,
-    score: i32,
-    scores: &Scores<'_>,
-) -> i32 {
-    let matching = scores.settings.matching;
-    let reach = ((score + matching - 1) / matching) as usize;
-    let near = best.saturating_sub(reach)..=best + reach;
-    let mut last: Option<(usize, i32)> = None;
-    let mut second = -1;
-    let mut take = |entry: Option<(usize, i32)>| {
-        if let Some((_, other)) = entry.filter(|(row, _)| !near.contains(row)) {
-            second = other.max(second);
-        }
-    };
-    for (row, other) in rows.enumerate().filter(|&(_, other)| other >= scores.least) {
-        match last {
-            Some((before, kept)) if before + 1 == row => {
-                if other > kept {
-                    last = Some((row, other));
-                }
-            }
-            _ => {
-                take(last);
-                last = Some((row, other));
-            }
-        }
-    }
-    take(last);
-    second
-}
-
 /// As [`align`], of one query to a window of any length, without lanes.
-pub(super) fn align_one(strings: &Strings, scores: &Scores<'_>, most: i32) -> Best {
+pub(super) fn align_one(it: &Whole, scores: &Scores<'_>, most: i32, out: &mut Parts) {
+    let strings = &it.strings;
     let Scores { settings, padding, .. } = *scores;
     let Settings { ref gaps, .. } = *settings;
     let columns = strings.query.len().next_multiple_of(padding);
@@ -249,5 +233,5 @@ pub(super) fn align_one(strings: &Strings, scores: &Scores<'_>, most: i32) -> Be
         }
         rows.push(row_most);
     }
-    summary(rows.iter().copied(), best, place, scores)
+    out.push(rows.iter().copied(), it.first_row, best, place, scores.least);
 }

@@ -7,17 +7,23 @@
 //! two steps: all windows that are wanted by the regions that are there at first, side by side;
 //! then pair by pair, in order, what was found is put in, or dropped where it is no longer wanted.
 
+mod band;
+mod bound;
 pub(super) mod dispatch;
+mod find;
 pub(super) mod kernel;
-pub(super) mod window;
+pub(super) mod parts;
+mod start;
+mod window;
 
 use dispatch::{Bits, Kernels};
-use kernel::{Best, Scores, Strings};
+use find::Finder;
 use window::Window;
 
 use super::pair::insert_size::Model;
 use super::reference::Reference;
 use super::regions::redundant::{RedundantScratch, remove_redundant};
+use super::regions::rescued;
 use super::regions::{NONE, Region};
 use super::settings::Settings;
 
@@ -67,28 +73,28 @@ struct Search {
 /// Working memory of rescue.
 #[derive(Debug)]
 pub(super) struct RescueScratch {
-    kernels: Kernels,
+    finder: Finder,
     searches: Vec<Search>,
-    /// Numbers of the searches that are done side by side, and of those that found something.
-    order: Vec<u32>,
-    reached: Vec<(u32, Best)>,
-    strings: Vec<Strings>,
-    best: Vec<Best>,
     anchors: [Vec<Region>; 2],
     redundant: RedundantScratch,
+    met: Vec<(i64, u32)>,
+}
+
+impl RescueScratch {
+    /// Works with so many lanes at most from now on.
+    pub(super) fn limit_lanes(&mut self, most: usize) {
+        self.finder.kernels = Kernels::of_lanes(most);
+    }
 }
 
 impl Default for RescueScratch {
     fn default() -> Self {
         Self {
-            kernels: Kernels::new(),
+            finder: Finder::new(Kernels::new()),
             searches: Vec::new(),
-            order: Vec::new(),
-            reached: Vec::new(),
-            strings: Vec::new(),
-            best: Vec::new(),
             anchors: <[Vec<Region>; 2]>::default(),
             redundant: RedundantScratch::default(),
+            met: Vec::new(),
         }
     }
 }
@@ -107,7 +113,7 @@ impl Rescue<'_> {
         for (pair, (reads, regions)) in (0..).zip(pairs) {
             self.plan(pair, reads, regions, &mut scratch.searches);
         }
-        self.search(reads, scratch);
+        self.search(reads, &mut scratch.searches, &mut scratch.finder);
         // Of pairs without a search nothing changes.
         let searches = std::mem::take(&mut scratch.searches);
         for of_pair in searches.chunk_by(|one, next| one.place.pair == next.place.pair) {
@@ -163,58 +169,6 @@ impl Rescue<'_> {
         Some(Search { place, window, bits, found: None })
     }
 
-    /// Does all searches, those of one kind side by side: where alignments end, and for those that
-    /// score enough where they begin.
-    fn search(&self, reads: &[Codes<'_>], scratch: &mut RescueScratch) {
-        let least = self.settings.unseen_score();
-        for (bits, padding) in [(Bits::Eight, 16), (Bits::Sixteen, 8)] {
-            let scores = Scores { settings: self.settings, least, padding };
-            let RescueScratch { kernels, searches, order, reached, strings, best, .. } = scratch;
-            order.clear();
-            let of_kind = (0..).zip(&*searches).filter(|(_, it)| it.bits == bits);
-            order.extend(of_kind.map(|(at, _)| at));
-            let lanes = kernels.lanes(bits);
-            strings.resize_with(strings.len().max(lanes), Strings::default);
-            reached.clear();
-            for some in order.chunks(lanes) {
-                for (&at, strings) in some.iter().zip(&mut *strings) {
-                    self.load(&searches[at as usize], reads, strings);
-                }
-                best.clear();
-                kernels.align(&strings[..some.len()], &scores, bits, best);
-                let ends = some.iter().copied().zip(best.iter().copied());
-                reached.extend(ends.filter(|(_, best)| best.score >= least));
-            }
-            // Those of like lengths together.
-            reached.sort_unstable_by_key(|&(at, best)| (rows_back(&best, &scores), at));
-            for some in reached.chunks(lanes) {
-                for (&(at, end), strings) in some.iter().zip(&mut *strings) {
-                    self.load(&searches[at as usize], reads, strings);
-                    turn_back(strings, &end, &scores);
-                }
-                best.clear();
-                kernels.align(&strings[..some.len()], &scores, bits, best);
-                for (&(at, end), first) in some.iter().zip(&*best) {
-                    searches[at as usize].found = local(&end, first);
-                }
-            }
-        }
-    }
-
-    /// The mate, turned round if its search asks for that, and the window.
-    fn load(&self, search: &Search, reads: &[Codes<'_>], strings: &mut Strings) {
-        let Place { pair, mate, .. } = search.place;
-        let read = reads[2 * pair as usize + 1 - usize::from(mate)];
-        let Strings { query, target } = strings;
-        query.clear();
-        if search.window.turned {
-            query.extend(read.iter().rev().map(|&code| if code < 4 { 3 - code } else { code }));
-        } else {
-            query.extend_from_slice(read);
-        }
-        self.reference.window(search.window.start, search.window.end, target);
-    }
-
     /// Puts what was found for a pair in its regions.
     fn put(
         &self,
@@ -231,6 +185,8 @@ impl Rescue<'_> {
         }
         for mate in 0..2 {
             let (other, read) = (1 - mate, reads[1 - mate]);
+            // As extension left them, they may still change.
+            let mut is_settled = false;
             for (number, anchor) in (0..).zip(&anchors[mate]) {
                 let bases = self.reference.bases;
                 let wanted = window::wanted(anchor, regions[other], self.model, bases);
@@ -242,21 +198,41 @@ impl Rescue<'_> {
                         anchor: number,
                         orientation: orientation as u8,
                     };
-                    if let Some(search) = self.done(place, anchor, reads, searches, scratch) {
-                        tried = true;
-                        if let Some(local) = search.found {
-                            let region = self.region(anchor, &search.window, &local, read.len());
-                            insert(regions[other], region);
-                        }
-                    }
+                    let search = self.done(place, anchor, reads, searches, scratch);
+                    tried |= search.is_some();
+                    let found = search.and_then(|it| Some((it.window, it.found?)));
+                    let region =
+                        found.map(|(window, it)| self.region(anchor, &window, &it, read.len()));
                     if tried {
-                        let redundant = &mut scratch.redundant;
-                        remove_redundant(regions[other], self.settings, redundant, |_, _| None);
+                        self.add(region, regions[other], &mut is_settled, scratch);
                     }
                 }
             }
         }
         scratch.anchors = anchors;
+    }
+
+    /// Adds a region, if one was found, to those of a mate, and removes what is redundant.
+    /// `is_settled` says that nothing is before that.
+    fn add(
+        &self,
+        region: Option<Region>,
+        regions: &mut Vec<Region>,
+        is_settled: &mut bool,
+        scratch: &mut RescueScratch,
+    ) {
+        let RescueScratch { redundant, met, finder, .. } = scratch;
+        if *is_settled && finder.shortcuts.insertion {
+            let Some(region) = &region else { return };
+            if rescued::add(regions, region, self.settings, met) {
+                return;
+            }
+        }
+        if let Some(region) = region {
+            insert(regions, region);
+        }
+        remove_redundant(regions, self.settings, redundant, |_, _| None);
+        *is_settled = true;
     }
 
     /// The search of a place: one of those that were done, or, where a region is gone that made it
@@ -274,10 +250,9 @@ impl Rescue<'_> {
         }
         let mate = reads[1 - usize::from(place.mate)];
         let here = Place { pair: 0, ..place };
-        let search = self.search_for(here, anchor, mate)?;
-        scratch.searches.push(search);
-        self.search(reads, scratch);
-        scratch.searches.pop()
+        let mut search = self.search_for(here, anchor, mate)?;
+        self.search(reads, std::slice::from_mut(&mut search), &mut scratch.finder);
+        Some(search)
     }
 
     /// The region of a mate of `length` bases that an alignment in a window is.
@@ -327,40 +302,6 @@ fn width(length: usize, settings: &Settings) -> Bits {
 fn insert(regions: &mut Vec<Region>, region: Region) {
     let at = regions.iter().position(|it| it.score < region.score).unwrap_or(regions.len());
     regions.insert(at, region);
-}
-
-/// Rows that an alignment has at most, back from its end: no more than its columns and the
-/// deletions that leave its score.
-fn rows_back(best: &Best, scores: &Scores<'_>) -> usize {
-    let gaps = &scores.settings.gaps;
-    let columns = best.column as i32 + 1;
-    let left = columns * scores.settings.matching - best.score - gaps.open_deletion;
-    if gaps.extend_deletion < 1 {
-        return best.row + 1;
-    }
-    (best.row + 1).min((columns + left.max(0) / gaps.extend_deletion) as usize)
-}
-
-/// Makes of strings those by which the start of an alignment is found: up to its end, turned round.
-/// The first row of these that reaches the score is that of the first base.
-fn turn_back(strings: &mut Strings, best: &Best, scores: &Scores<'_>) {
-    strings.query.truncate(best.column + 1);
-    strings.query.reverse();
-    strings.target.truncate(best.row + 1);
-    strings.target.reverse();
-    strings.target.truncate(rows_back(best, scores));
-}
-
-/// An alignment from both its ends, if there is one.
-fn local(best: &Best, first: &Best) -> Option<Local> {
-    let found = first.score == best.score && first.score > 0;
-    let is_in_both = first.row <= best.row && first.column <= best.column;
-    (found && is_in_both).then_some(Local {
-        score: best.score,
-        second: best.second,
-        target: [best.row - first.row, best.row],
-        query: [best.column - first.column, best.column],
-    })
 }
 
 #[cfg(test)]

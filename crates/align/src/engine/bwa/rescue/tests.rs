@@ -3,7 +3,11 @@
 use super::super::certified_tests::Dice;
 use super::super::oracle::emit::{self, LocalAlignment};
 use super::super::oracle::index::Options;
+use super::super::pair::insert_size::InsertSizes;
 use super::super::{BwaOptions, Preset};
+use super::find::Shortcuts;
+use super::kernel::{Scores, Strings, Whole};
+use super::parts::Parts;
 use super::*;
 
 /// A query, and a window with copies of parts of it: one, several far apart or near each other, in
@@ -45,37 +49,84 @@ fn library(strings: &Strings, bits: Bits, least: i32, options: &Options) -> Loca
     emit::local(&strings.query, &strings.target, small, least, options)
 }
 
-/// Compares what is found for strings of one kind; how many reach the least score.
-fn compare(kernels: &mut Kernels, all: &[Strings], bits: Bits, options: &Options) -> usize {
+/// Packs codes, four a byte.
+fn packed(codes: &[u8]) -> Vec<u8> {
+    codes.chunks(4).map(|four| four.iter().zip([6, 4, 2, 0]).map(|(c, at)| c << at).sum()).collect()
+}
+
+fn turned(codes: &[u8]) -> Vec<u8> {
+    codes.iter().rev().map(|&code| if code < 4 { 3 - code } else { code }).collect()
+}
+
+/// What is found for strings, by windows of a genome: every second on its reverse strand, and the
+/// query of every third is turned round.
+fn find(
+    finder: &mut Finder,
+    all: &[Strings],
+    bits: Bits,
+    settings: &Settings,
+) -> Vec<Option<Local>> {
+    let mut genome = Vec::new();
+    let mut spans = Vec::new();
+    for (at, Strings { target, .. }) in all.iter().enumerate() {
+        let start = genome.len() as i64;
+        genome.extend(if at % 2 == 0 { target.clone() } else { turned(target) });
+        spans.push([start, genome.len() as i64]);
+    }
+    let (packed, bases) = (packed(&genome), genome.len() as u64);
+    let reference = Reference { packed: &packed, bases, sequences: &[], names: &[] };
+    let model = [InsertSizes::default(); 4];
+    let rescue = Rescue { settings, model: &model, reference: &reference };
+    let mut searches = Vec::new();
+    let mut reads: Vec<Vec<u8>> = Vec::new();
+    for (at, (Strings { query, .. }, &[start, end])) in all.iter().zip(&spans).enumerate() {
+        let doubled = 2 * bases as i64;
+        let [start, end] =
+            if at % 2 == 0 { [start, end] } else { [doubled - end, doubled - start] };
+        let window = Window { start, end, turned: at % 3 == 0 };
+        let read = if window.turned { turned(query) } else { query.clone() };
+        reads.extend([vec![], read]);
+        let place = Place { pair: at as u32, mate: 0, anchor: 0, orientation: 0 };
+        searches.push(Search { place, window, bits, found: None });
+    }
+    let reads: Vec<Codes<'_>> = reads.iter().map(|it| &it[..]).collect();
+    rescue.search(&reads, &mut searches, finder);
+    searches.iter().map(|it| it.found).collect()
+}
+
+/// All shortcuts, none, and all but one.
+fn all_shortcuts() -> [Shortcuts; 5] {
+    let all = Shortcuts::default();
+    [
+        all,
+        Shortcuts { bound: false, ..all },
+        Shortcuts { bands: false, ..all },
+        Shortcuts { starts: false, ..all },
+        Shortcuts { bound: false, bands: false, starts: false, ..all },
+    ]
+}
+
+/// Compares what is found for strings of one kind, with and without shortcuts; how many reach the
+/// least score.
+fn compare(finder: &mut Finder, all: &[Strings], bits: Bits, options: &Options) -> usize {
     let settings = Settings::of(options.get());
-    let padding = if bits == Bits::Eight { 16 } else { 8 };
-    let scores = Scores { settings: &settings, least: settings.unseen_score(), padding };
-    let (mut best, mut firsts) = (Vec::new(), Vec::new());
-    kernels.align(all, &scores, bits, &mut best);
-    let mut back = all.to_vec();
-    for (strings, best) in back.iter_mut().zip(&best) {
-        turn_back(strings, best, &scores);
-    }
-    kernels.align(&back, &scores, bits, &mut firsts);
-    assert_eq!((best.len(), firsts.len()), (all.len(), all.len()));
-    let mut reached = 0;
-    for ((strings, best), first) in all.iter().zip(&best).zip(&firsts) {
-        let expected = library(strings, bits, scores.least, options);
-        assert_eq!(best.score, expected.score, "{strings:?}");
-        if best.score < scores.least {
-            continue;
+    let least = settings.unseen_score();
+    let expected: Vec<_> = all.iter().map(|it| library(it, bits, least, options)).collect();
+    for shortcuts in all_shortcuts() {
+        finder.shortcuts = shortcuts;
+        let found = find(finder, all, bits, &settings);
+        for ((strings, found), expected) in all.iter().zip(found).zip(&expected) {
+            let found = found.map(|found| LocalAlignment {
+                score: found.score,
+                second: found.second,
+                target: found.target.map(|at| at as i32),
+                query: found.query.map(|at| at as i32),
+            });
+            let expected = (expected.score >= least).then_some(*expected);
+            assert_eq!(found, expected, "{strings:?} {shortcuts:?} {settings:?}");
         }
-        reached += 1;
-        let found = local(best, first).unwrap();
-        let found = LocalAlignment {
-            score: found.score,
-            second: found.second,
-            target: found.target.map(|at| at as i32),
-            query: found.query.map(|at| at as i32),
-        };
-        assert_eq!(found, expected, "{strings:?}");
     }
-    reached
+    expected.iter().filter(|it| it.score >= least).count()
 }
 
 fn options() -> Vec<Options> {
@@ -96,11 +147,11 @@ fn alignments_of_all_widths_are_those_of_the_library() {
     let mut reached = 0;
     for options in &options() {
         let settings = Settings::of(options.get());
-        for mut kernels in Kernels::all() {
+        for kernels in Kernels::all() {
+            let mut finder = Finder::new(kernels);
             for bits in [Bits::Eight, Bits::Sixteen] {
                 for _ in 0..12 {
-                    let lanes = kernels.lanes(bits);
-                    let count = 1 + dice.below(lanes);
+                    let count = 1 + dice.below(2 * finder.kernels.lanes(bits));
                     let all: Vec<_> = std::iter::from_fn(|| {
                         let length = 1 + dice.below(if bits == Bits::Eight { 249 } else { 400 });
                         let rows = 1 + dice.below(700);
@@ -109,7 +160,7 @@ fn alignments_of_all_widths_are_those_of_the_library() {
                     .filter(|it| bits == Bits::Sixteen || width(it.query.len(), &settings) == bits)
                     .take(count)
                     .collect();
-                    reached += compare(&mut kernels, &all, bits, options);
+                    reached += compare(&mut finder, &all, bits, options);
                 }
             }
         }
@@ -123,8 +174,8 @@ fn alignments_of_all_widths_are_those_of_the_library() {
 fn second_scores_are_those_of_the_library_for_every_padding() {
     let options = BwaOptions::default().library().unwrap();
     let mut dice = Dice(5);
-    for mut kernels in Kernels::all() {
-        let lanes = kernels.lanes(Bits::Eight);
+    for kernels in Kernels::all() {
+        let mut finder = Finder::new(kernels);
         let mut all = Vec::new();
         for length in (30..62).chain(100..116).chain(234..250) {
             for apart in [0, 1, 2, 3, 5, 8] {
@@ -138,9 +189,120 @@ fn second_scores_are_those_of_the_library_for_every_padding() {
                 all.push(Strings { query, target });
             }
         }
-        for some in all.chunks(lanes) {
-            compare(&mut kernels, some, Bits::Eight, &options);
+        compare(&mut finder, &all, Bits::Eight, &options);
+    }
+}
+
+/// Alignments that score just enough, by every means by which a score is made, so that a bound
+/// that is lower by one has none of them.
+#[test]
+fn alignments_that_reach_the_bound_are_found() {
+    let with = |gap_open, gap_extend, mismatch: i32, least: i32| BwaOptions {
+        gap_open: Some(gap_open),
+        gap_extend: Some(gap_extend),
+        mismatch_penalty: Some(mismatch),
+        min_seed_length: Some(least),
+        ..BwaOptions::default()
+    };
+    let usual = with([6, 6], [1, 1], 4, 19);
+    /// Runs of matches, and what lies between two: bases of the query that match nothing, bases of
+    /// the window, and letters N of the query.
+    type Shape<'a> = (&'a BwaOptions, &'a [usize], [usize; 3]);
+    let cheap_mismatch = with([6, 6], [1, 1], 3, 19);
+    let cheap_deletion = with([5, 6], [1, 1], 4, 19);
+    let cheap_insertion = with([6, 5], [1, 1], 4, 19);
+    let free_bases = with([6, 6], [0, 0], 4, 19);
+    let shorter = with([6, 6], [1, 1], 4, 18);
+    let shapes: [Shape<'_>; 15] = [
+        (&usual, &[19], [0, 0, 0]),
+        (&usual, &[12, 11], [1, 1, 0]),
+        (&usual, &[9, 9, 9], [1, 1, 0]),
+        (&usual, &[13, 13], [0, 1, 0]),
+        (&usual, &[13, 13], [1, 0, 0]),
+        (&usual, &[14, 13], [0, 2, 0]),
+        (&usual, &[16, 16], [7, 0, 0]),
+        (&usual, &[16, 16], [0, 7, 0]),
+        (&usual, &[10, 10], [0, 0, 1]),
+        (&usual, &[4, 4, 4, 4, 4, 4], [0, 0, 1]),
+        (&shorter, &[5, 5, 4, 4, 4], [0, 0, 1]),
+        (&cheap_mismatch, &[11, 11], [1, 1, 0]),
+        (&cheap_deletion, &[12, 13], [0, 1, 0]),
+        (&cheap_insertion, &[12, 13], [1, 0, 0]),
+        (&free_bases, &[12, 13], [0, 9, 0]),
+    ];
+    let mut dice = Dice(21);
+    for (options, runs, [inserted, deleted, unknown]) in shapes {
+        let options = options.library().unwrap();
+        let settings = Settings::of(options.get());
+        let mut all = Vec::new();
+        while all.len() < 40 {
+            let [mut query, mut target] = [60, 100].map(|count: usize| {
+                (0..dice.below(count)).map(|_| dice.below(4) as u8).collect::<Vec<_>>()
+            });
+            for (number, &length) in runs.iter().enumerate() {
+                if number > 0 {
+                    query.extend((0..inserted).map(|_| dice.below(4) as u8));
+                    target.extend((0..deleted).map(|_| dice.below(4) as u8));
+                    query.extend((0..unknown).map(|_| 4));
+                    target.extend((0..unknown).map(|_| dice.below(4) as u8));
+                }
+                let run: Vec<_> = (0..length).map(|_| dice.below(4) as u8).collect();
+                query.extend_from_slice(&run);
+                target.extend_from_slice(&run);
+            }
+            query.extend((0..dice.below(60)).map(|_| dice.below(4) as u8));
+            target.extend((0..dice.below(100)).map(|_| dice.below(4) as u8));
+            let strings = Strings { query, target };
+            // Chance may add to the score.
+            let least = settings.unseen_score();
+            if library(&strings, Bits::Eight, least, &options).score == least {
+                all.push(strings);
+            }
         }
+        for kernels in Kernels::all() {
+            let mut finder = Finder::new(kernels);
+            assert_eq!(compare(&mut finder, &all, Bits::Eight, &options), all.len());
+        }
+    }
+}
+
+/// A query of known bases enough for the least score, and of one less.
+#[test]
+fn a_query_of_few_known_bases_is_found_where_it_can_be() {
+    let options = BwaOptions::default().library().unwrap();
+    let mut finder = Finder::new(Kernels::new());
+    let mut dice = Dice(4);
+    for (known, expected) in [(19, 1), (18, 0)] {
+        let mut query: Vec<u8> = (0..known).map(|_| dice.below(4) as u8).collect();
+        let target = query.clone();
+        query.extend([4; 60]);
+        let all = [Strings { query, target }];
+        assert_eq!(compare(&mut finder, &all, Bits::Eight, &options), expected);
+    }
+}
+
+/// One gap of every length that leaves the score, in the middle of an alignment that is otherwise
+/// all matches: it reaches as far from the last diagonal as the score allows.
+#[test]
+fn a_start_behind_the_widest_gap_is_found() {
+    let options = BwaOptions::default().library().unwrap();
+    let mut dice = Dice(8);
+    let mut all = Vec::new();
+    for gap in 1..40 {
+        for is_deletion in [false, true] {
+            let run = |dice: &mut Dice| (0..50).map(|_| dice.below(4) as u8).collect::<Vec<_>>();
+            let [first, second] = [run(&mut dice), run(&mut dice)];
+            let between: Vec<u8> = (0..gap).map(|_| dice.below(4) as u8).collect();
+            let [mut query, mut target] = [first.clone(), first];
+            if is_deletion { &mut target } else { &mut query }.extend(between);
+            query.extend_from_slice(&second);
+            target.extend_from_slice(&second);
+            all.push(Strings { query, target });
+        }
+    }
+    for kernels in Kernels::all() {
+        let mut finder = Finder::new(kernels);
+        assert_eq!(compare(&mut finder, &all, Bits::Eight, &options), all.len());
     }
 }
 
@@ -153,7 +315,10 @@ fn a_window_that_lanes_do_not_take_is_aligned_alike() {
         for _ in 0..60 {
             let strings = strings(&mut dice, length, 600);
             let scores = Scores { settings: &settings, least: 19, padding };
-            let found = kernel::align_one(&strings, &scores, most);
+            let whole = Whole { strings: strings.clone(), first_row: 0 };
+            let mut parts = Parts::default();
+            kernel::align_one(&whole, &scores, most, &mut parts);
+            let found = parts.best(&[0], &scores);
             let bits = if small { Bits::Eight } else { Bits::Sixteen };
             let expected = library(&strings, bits, 19, &options);
             assert_eq!(found.score, expected.score);
@@ -168,7 +333,8 @@ fn a_window_that_lanes_do_not_take_is_aligned_alike() {
     let mut long = strings(&mut dice, 100, kernel::MOST_ROWS + 5000);
     let from = kernel::MOST_ROWS + 1000;
     long.target[from..from + 100].copy_from_slice(&long.query.clone());
-    let reached = compare(&mut Kernels::new(), &[long], Bits::Eight, &options);
+    let mut finder = Finder::new(Kernels::new());
+    let reached = compare(&mut finder, &[long], Bits::Eight, &options);
     assert_eq!(reached, 1);
 }
 
