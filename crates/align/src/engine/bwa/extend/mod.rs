@@ -177,7 +177,10 @@ impl Extender {
                 repetitive: chains.repetitive,
                 seeds: start..self.seeds.len(),
                 window: [0; 2],
-                known: known.filter(|known| known.chain == at).map(|known| known.extended),
+                // Seeds of a later chain may lie in a region found before.
+                known: known
+                    .filter(|known| known.chain == at && self.chains.len() == first)
+                    .map(|known| known.extended),
                 ahead: None,
             });
         }
