@@ -7,6 +7,7 @@ use crate::common::{
 use crate::data::{Reference, align, small, yeast};
 use crate::lead::{Lead, MOST_BELOW};
 use crate::ungapped::{assert_valid, index_of};
+use seqloom_testkit::planted::is_seen;
 use seqloom_testkit::random::Random;
 use seqloom_testkit::referees;
 use seqloom_testkit::sam::{SamRecord, flag};
@@ -373,6 +374,42 @@ fn placements_and_scores_are_no_worse_than_bowtie_2_s() {
         if let Some(yeast) = yeast() {
             let sets = kinds.map(|(length, errors)| (length, errors, &ALL[..3]));
             no_worse(yeast, 5000, &sets);
+        }
+    }
+}
+
+/// A comparison that never fails may be blind.
+#[test]
+fn changed_places_scores_and_mapqs_are_seen_beside_bowtie_2() {
+    if !has("bowtie2") {
+        return;
+    }
+    let here = folder();
+    let file = here.path().join("reads.fq");
+    let truths = reads(small(), (7, 2000), 100, USUAL, &file);
+    for mode in ["end-to-end", "local"] {
+        let found = ours(mode, small(), &file, "");
+        let theirs = bowtie_2_s(mode, small(), &file, "");
+        let compare = |found: &[Record]| compare(mode, &truths, [found, &theirs], mode);
+        compare(&found);
+        let changed = |how_many: usize, change: fn(&mut Record)| {
+            let mut found = found.clone();
+            let sure = found.iter_mut().filter(|it| it.is_placed() && it.mapq >= 20);
+            sure.take(how_many).for_each(change);
+            found
+        };
+        // Of places and scores a few may differ.
+        let cases: [(&str, Vec<Record>); 7] = [
+            ("contigs", changed(20, |it| it.contig.push('x'))),
+            ("places", changed(20, |it| it.position += 50)),
+            ("strands", changed(20, |it| it.flags ^= flag::REVERSE)),
+            ("unaligned", changed(20, |it| it.flags |= flag::UNMAPPED)),
+            ("scores", changed(5, |it| it.score = it.score.map(|score| score - 1))),
+            ("a MAPQ", changed(1, |it| it.mapq += 1)),
+            ("a record less", found[1..].to_vec()),
+        ];
+        for (what, found) in &cases {
+            is_seen(what, || compare(found));
         }
     }
 }
