@@ -77,3 +77,4 @@ mod umi_families;
 mod ungapped;
 mod ungapped_files;
 mod validity;
+mod wide_places;

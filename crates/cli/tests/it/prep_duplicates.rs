@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// One run of both programs.
-struct Case {
+pub(crate) struct Case {
     input: PathBuf,
     /// Whether the input is grouped by name, not sorted by coordinate.
     query: bool,
@@ -22,9 +22,13 @@ struct Case {
     picard: &'static str,
 }
 
-const TAGS: (&str, &str) = ("--tag-duplicates all", "TAGGING_POLICY=All");
+pub(crate) const TAGS: (&str, &str) = ("--tag-duplicates all", "TAGGING_POLICY=All");
 
-fn case(input: &Path, query: bool, (ours, picard): (&'static str, &'static str)) -> Case {
+pub(crate) fn case(
+    input: &Path,
+    query: bool,
+    (ours, picard): (&'static str, &'static str),
+) -> Case {
     Case { input: input.to_owned(), query, ours, picard }
 }
 
@@ -72,7 +76,7 @@ fn equal_picard(folder: &Path, cases: &[Case]) {
 
 /// Runs us and this version of Picard on all cases and compares; whether it is installed.
 #[track_caller]
-fn equal_picard_of(version: &str, folder: &Path, cases: &[Case]) -> bool {
+pub(crate) fn equal_picard_of(version: &str, folder: &Path, cases: &[Case]) -> bool {
     let Some(picard) = Picard::find(version) else { return false };
     let commands: Vec<String> =
         cases.iter().enumerate().map(|(i, case)| case.picard_line(folder, i)).collect();
@@ -85,7 +89,7 @@ fn equal_picard_of(version: &str, folder: &Path, cases: &[Case]) -> bool {
 }
 
 /// The option that asks for this Picard's duplicates; none for the current one's.
-fn as_picard(version: &str) -> Vec<&str> {
+pub(crate) fn as_picard(version: &str) -> Vec<&str> {
     if version == PICARD[0] { Vec::new() } else { vec!["--picard-version", version] }
 }
 
