@@ -139,13 +139,15 @@ fn operations_of_no_bases_cover_nothing() {
     let here = folder();
     let sam = here.path().join("in.sam");
     let cigars = ["0=5M0M5M0X", "5M0N0D0I0P5M", "0H0S10M0S0H", "10M"];
-    let record = |cigar| format!("{cigar}\t0\tc\t51\t9\t{cigar}\t*\t0\t0\tACGTACGTAC\t*\n");
+    let record = |(at, cigar): (usize, &str)| {
+        format!("{at}\t0\tc\t{}\t9\t{cigar}\t*\t0\t0\tACGTACGTAC\t*\n", 20 * at + 51)
+    };
     let text = "@HD\tVN:1.6\tSO:coordinate\n@SQ\tSN:c\tLN:200\n".to_owned();
-    let text = text + &cigars.map(record).concat();
+    let text = text + &cigars.into_iter().enumerate().map(record).collect::<String>();
     fs::write(&sam, text).unwrap();
     let report = prep(&sam, &[]);
     assert_depth_of(&samtools, &report);
-    assert_eq!(report.text("depth"), ["0\t190\t100.0", "4\t10\t5.0"]);
+    assert_eq!(report.text("depth"), ["0\t160\t100.0", "1\t40\t20.0"]);
 }
 
 /// Tables of the page that have a file among the metrics, which Picard has judged. Where mates are
