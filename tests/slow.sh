@@ -12,7 +12,7 @@ all=(identity modes prep shards signal fuzz rest)
 # Modules of crates/cli/tests/it.
 declare -A modules=(
   [identity]="identity identity_scale certified_path"
-  [modes]="by_score by_score_pairs ungapped ungapped_files spliced rna"
+  [modes]="by_score by_score_pairs by_score_planted ungapped ungapped_files spliced rna"
   [prep]="prep prep_catalogue prep_determinism prep_duplicates prep_faults prep_inputs prep_malformed prep_memory prep_orders
     prep_resume prep_steps duplicates umi umi_families metrics report_html"
   [shards]="shard shard_faults shard_memory shard_ray shard_resume shard_same_bytes shard_snakemake shard_start

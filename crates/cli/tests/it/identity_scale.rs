@@ -316,8 +316,8 @@ fn slow_options_in_covering_arrays_equal_bwa() {
             let rate = compared as f64 / started.elapsed().as_secs_f64();
             let options = arguments(row, true);
             eprintln!(
-                "round {round}, row {number} of {rows}: {compared} records equal, {rate:.0} a second: \
-                 {options}"
+                "round {round}, row {number} of {rows}: {compared} records equal, {rate:.0} a \
+                 second: {options}"
             );
         }
         if compared >= wanted() {

@@ -13,6 +13,7 @@ mod beside;
 mod book;
 mod by_score;
 mod by_score_pairs;
+mod by_score_planted;
 mod certified_path;
 mod command_line;
 mod determinism;
