@@ -12,17 +12,18 @@ all=(identity modes prep shards signal fuzz rest)
 # Modules of crates/cli/tests/it.
 declare -A modules=(
   [identity]="identity identity_scale certified_path"
-  [modes]="by_score by_score_pairs ungapped ungapped_files spliced rna"
+  [modes]="by_score by_score_pairs by_score_planted ungapped ungapped_files spliced rna"
   [prep]="prep prep_catalogue prep_determinism prep_duplicates prep_faults prep_inputs prep_malformed prep_memory prep_orders
     prep_resume prep_steps duplicates umi umi_families metrics report_html"
   [shards]="shard shard_faults shard_memory shard_ray shard_resume shard_same_bytes shard_snakemake shard_start
-    lanes stripes numa"
-  [signal]="signal signal_frequency signal_methylation signal_pool signal_refusals signal_slow5tools signal_truth"
+    lanes stripes numa wide_places"
+  [signal]="signal signal_frequency signal_hostile signal_methylation signal_pool signal_refusals signal_roundtrip
+    signal_slow5tools signal_truth"
 )
 # Packages that are wholly of a part.
 declare -A packages=(
   [prep]="seqloom-prep seqloom-report"
-  [signal]="seqloom-signal seqloom-calling seqloom-columns seqloom-native"
+  [signal]="seqloom-signal seqloom-calling seqloom-columns seqloom-python-extension"
 )
 
 # Records compared with each referee: lines of program, version and number (testkit/src/referees.rs).
@@ -60,6 +61,9 @@ part() {
 
 for name in ${modules[*]}; do
   [ -e "crates/cli/tests/it/$name.rs" ] || { echo "there are no tests called $name" >&2; exit 1; }
+done
+for name in ${packages[*]}; do
+  grep -qrx "name = \"$name\"" crates/*/Cargo.toml || { echo "there is no package called $name" >&2; exit 1; }
 done
 wanted=("$@")
 [ $# -gt 0 ] || wanted=("${all[@]}")

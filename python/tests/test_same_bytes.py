@@ -54,6 +54,26 @@ class SameBytes(Case):
             sink.close()
             self.assertTrue(source.read().startswith(b"@HD"))
 
+    def test_places_past_sixteen_bits(self) -> None:
+        sam = ["@HD\tVN:1.6\tGO:query", "@SQ\tSN:c\tLN:9000", "@RG\tID:g\tSM:s\tLB:l"]
+        for at in range(200):
+            name = f"p{at}:1:f:1:66637:{32_748 + at % 2 * 40}:{65_500 + at // 2 * 300}"
+            for flag, start, mate in [(99, 1000, 1200), (147, 1200, 1000)]:
+                sam.append(f"{name}\t{flag}\tc\t{start}\t60\t10M\t=\t{mate}\t{mate - start}\t"
+                           f"ACGTACGTAC\tFFFFFFFFFF\tRG:Z:g")
+        (self.folder / "in.sam").write_text("\n".join(sam) + "\n")
+        optical = []
+        for version in ("3.5.0", "2.27.5"):
+            seqloom.prep(self.folder / "in.sam", output=self.folder / "a.bam", no_pg=True,
+                         mark_duplicates=True, tag_duplicates="all", picard_version=version)
+            self.shell("prep", "in.sam", "-o", "b.bam", "--no-pg", "--mark-duplicates",
+                       "--tag-duplicates=all", "--picard-version", version)
+            self.assertEqual(digest(self.folder / "a.bam"), digest(self.folder / "b.bam"))
+            self.shell("prep", "a.bam", "-o", "a.sam")
+            optical.append((self.folder / "a.sam").read_text().count("DT:Z:SQ"))
+        # Two clusters are 40 pixels apart; in 16 bits 65,496.
+        self.assertEqual(optical, [200, 0])
+
     def test_index(self) -> None:
         run = seqloom.index(reference(), prefix=self.folder / "x", quiet=True)
         self.shell("index", reference(), "-p", "y", "--quiet")

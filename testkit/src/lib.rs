@@ -19,6 +19,7 @@ pub mod hostile;
 mod human;
 mod index_check;
 pub mod nanopore;
+pub mod planted;
 pub mod python;
 pub mod random;
 pub mod reads;

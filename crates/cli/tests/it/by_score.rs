@@ -70,7 +70,7 @@ pub(crate) fn sample(
 }
 
 /// Writes reads of `length`, and says where each is from.
-fn reads(
+pub(crate) fn reads(
     reference: &Reference,
     (seed, count): (u64, usize),
     length: usize,
@@ -119,11 +119,11 @@ pub(crate) struct Record {
     /// Its number; of mates twice that, and one more for the second.
     read: usize,
     pub(crate) flags: u16,
-    contig: String,
+    pub(crate) contig: String,
     pub(crate) position: i64,
     pub(crate) mapq: u8,
     cigar: String,
-    score: Option<i32>,
+    pub(crate) score: Option<i32>,
     second: Option<i32>,
     bases: usize,
     tags: String,
@@ -211,14 +211,19 @@ fn seqloom_in(mode: &str, reference: &Reference, reads: &Path, options: &str) ->
 }
 
 /// What seqloom makes of reads.
-fn ours(mode: &str, reference: &Reference, reads: &Path, options: &str) -> Vec<Record> {
+pub(crate) fn ours(mode: &str, reference: &Reference, reads: &Path, options: &str) -> Vec<Record> {
     let sam = reads.with_extension("ours.sam");
     run_into(seqloom_in(mode, reference, reads, options).args(["-o", "-"]), &sam).ok();
     records(&sam)
 }
 
 /// What Bowtie 2 makes of them.
-fn bowtie_2_s(mode: &str, reference: &Reference, reads: &Path, options: &str) -> Vec<Record> {
+pub(crate) fn bowtie_2_s(
+    mode: &str,
+    reference: &Reference,
+    reads: &Path,
+    options: &str,
+) -> Vec<Record> {
     let sam = reads.with_extension("theirs.sam");
     let mut command = words(&format!("bowtie2 -p 2 --reorder --{mode} {options} -x"));
     command.arg(index_of("bowtie2", "bowtie2-build-s -q", reference)).arg("-U").arg(reads);
@@ -328,7 +333,7 @@ pub(crate) fn compare_places(
 }
 
 /// Shares that are not below Bowtie 2's, and scores.
-fn compare(mode: &str, truths: &[Truth], both: [&[Record]; 2], what: &str) -> Lead {
+pub(crate) fn compare(mode: &str, truths: &[Truth], both: [&[Record]; 2], what: &str) -> Lead {
     let lead = compare_places(truths, both, (what, 1));
     let [ours, theirs] = both;
     let lower = ours.iter().zip(theirs).filter(|(a, b)| a.score < b.score).count();

@@ -6,6 +6,7 @@ use crate::data::{
     to_bam,
 };
 use seqloom_testkit::bam::{BamReader, BamRecord};
+use seqloom_testkit::planted::changed_number;
 use seqloom_testkit::reads::ReadOptions;
 use seqloom_testkit::sam::flag;
 use std::collections::HashMap;
@@ -15,10 +16,13 @@ use std::path::{Path, PathBuf};
 /// What identifies a record, duplicates flag apart: name, FLAG, place and CIGAR.
 type Key = (Vec<u8>, u16, i32, i32, Vec<(u32, u8)>);
 
-fn marks(bam: &Path) -> HashMap<Key, Vec<bool>> {
+/// Which of the records with a key are marked.
+type Marks = HashMap<Key, Vec<bool>>;
+
+fn marks(bam: &Path) -> Marks {
     let mut reader = BamReader::open(bam).unwrap();
     let mut record = BamRecord::default();
-    let mut marks: HashMap<Key, Vec<bool>> = HashMap::new();
+    let mut marks = Marks::new();
     while reader.read(&mut record).unwrap() {
         let key = (
             record.name().to_vec(),
@@ -51,6 +55,15 @@ fn metrics_file(folder: &Path) -> PathBuf {
     };
     let name = names_in(folder).into_iter().find(is_metrics);
     folder.join(name.expect("a file of duplicate metrics"))
+}
+
+/// Records that only one side has, or marks otherwise.
+fn differing<'a>(ours: &'a Marks, theirs: &'a Marks) -> Vec<&'a Key> {
+    let mut keys: Vec<&Key> = ours.keys().chain(theirs.keys()).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    keys.retain(|&key| ours.get(key) != theirs.get(key));
+    keys
 }
 
 struct Checked {
@@ -88,15 +101,18 @@ fn equals_picard(reference: &Reference, reads: &[&Path], mode: &str, distance: u
     );
     run(&mut picard(&line)).ok();
     let (ours, theirs) = (marks(&path("fused.bam")), marks(&path("picard.bam")));
-    let mut keys: Vec<&Key> = ours.keys().chain(theirs.keys()).collect();
-    keys.sort_unstable();
-    keys.dedup();
-    let differ: Vec<_> = keys.iter().filter(|k| ours.get(**k) != theirs.get(**k)).collect();
+    let differ = differing(&ours, &theirs);
     let names: Vec<_> = differ.iter().map(|k| String::from_utf8_lossy(&k.0)).take(5).collect();
     assert!(differ.is_empty(), "{mode}: {} records differ, as {names:?}", differ.len());
+    let mut changed = ours.clone();
+    let mark = changed.values_mut().flatten().next().unwrap();
+    *mark = !*mark;
+    assert_eq!(differing(&changed, &theirs).len(), 1, "a planted change");
     let (rows, histogram) = tables(&metrics_file(&path("metrics")));
     let (picard_rows, picard_histogram) = tables(&path("picard.txt"));
     assert_eq!(rows, picard_rows, "{mode}: metrics rows");
+    let changed = changed_number(&rows.join("\n")).unwrap();
+    assert_ne!(changed, picard_rows.join("\n"), "a planted change");
     assert_eq!(histogram, picard_histogram, "{mode}: histogram");
     let all = || ours.values().flatten();
     Checked { records: all().count(), duplicates: all().filter(|d| **d).count(), rows }

@@ -3,9 +3,12 @@
 use crate::common::{cache, folder, has, names_in, run, run_into, seqloom, words};
 use crate::data::{self, Reference, align, chr20, chr20_start, ecoli, na12878, simulate, small};
 use seqloom_testkit::compare::{CompareOptions, Comparison, compare};
+use seqloom_testkit::planted::changed_texts;
 use seqloom_testkit::reads::ReadOptions;
 use seqloom_testkit::referees::{self, BWA};
 use seqloom_testkit::sam::open_text;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -68,6 +71,47 @@ pub(crate) fn compared(bwa: &Command) -> CompareOptions {
     options
 }
 
+/// Bytes and templates of SAM text in which changes are planted.
+pub(crate) const SAMPLE_BYTES: usize = 4 << 20;
+pub(crate) const SAMPLE_TEMPLATES: usize = 1000;
+
+/// The templates of a stretch of SAM text, one behind the other: without the first and the last,
+/// which may not be whole.
+pub(crate) fn whole_templates(text: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(text);
+    let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('@')).collect();
+    let templates = lines.chunk_by(|a, b| a.split('\t').next() == b.split('\t').next());
+    let templates: Vec<String> = templates.map(|lines| lines.join("\n")).collect();
+    let whole = templates.get(1..templates.len().saturating_sub(1)).unwrap_or_default();
+    whole.to_vec()
+}
+
+/// The first bytes of a file.
+pub(crate) fn first_bytes(path: &Path) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    File::open(path).unwrap().take(SAMPLE_BYTES as u64).read_to_end(&mut bytes).unwrap();
+    bytes
+}
+
+/// Requires that the comparison finds each change, and that change alone, in the first templates of
+/// ours and theirs.
+#[track_caller]
+pub(crate) fn finds_planted_changes(templates: [Vec<String>; 2], options: &CompareOptions) {
+    let count = templates.iter().map(Vec::len).min().unwrap().min(SAMPLE_TEMPLATES);
+    let [ours, theirs] = templates.map(|it| it[..count].join("\n"));
+    let compare = |theirs: &str| compare(ours.as_bytes(), theirs.as_bytes(), options).unwrap();
+    assert!(compare(&theirs).is_equal());
+    let changed = changed_texts(&theirs);
+    assert!(changed.len() > 8);
+    // Tags of others are not compared.
+    for (what, theirs) in changed.into_iter().filter(|(what, _)| *what != "a tag more") {
+        let found = compare(&theirs);
+        let (primary, other) = (&found.primary, &found.other);
+        assert_eq!(primary.differing + other.differing, 1, "{what}: {found}");
+        assert_eq!(primary.fields.len() + other.fields.len(), 1, "{what}: {found}");
+    }
+}
+
 #[track_caller]
 fn equals_bwa(reference: &Reference, options: &ReadOptions, arguments: &str) {
     equals_bwa_of(&BWA[..1], reference, options, arguments);
@@ -90,6 +134,8 @@ fn equals_bwa_of(versions: &[&str], reference: &Reference, options: &ReadOptions
         let bwa = Command::new(program);
         let result = against(&bwa, reference.bwa(), here.path(), (&ours, files), arguments);
         assert!(result.is_equal(), "bwa {version}: {result}");
+        let samples = [&ours, &here.path().join("bwa.sam")].map(|sam| first_bytes(sam));
+        finds_planted_changes(samples.map(|text| whole_templates(&text)), &compared(&bwa));
         // Half of a read must reach bwa's least score of 30 to be reported with the other half.
         if options.chimera_share > 0.0 && options.length_max_bp >= 75 {
             assert!(result.other.compared > 0, "the data holds no supplementary record");

@@ -2,27 +2,30 @@
 //! pairs whose number in the input is past 2^23. `make test` runs a small part, `make test-slow
 //! PART=identity` 30 million records, or as many as `SEQLOOM_IDENTITY_RECORDS` says.
 
-use crate::common::{cache, folder, has, words};
+use crate::common::{cache, finish, folder, has, limit, words};
 use crate::data::{Reference, chr20, ecoli, simulate, small, yeast};
-use crate::identity::{against, align_ours, compared, pairs};
-use seqloom_testkit::compare::{Comparison, compare};
+use crate::identity::{
+    SAMPLE_BYTES, SAMPLE_TEMPLATES, against, align_ours, compared, finds_planted_changes,
+    first_bytes, pairs, whole_templates,
+};
+use seqloom_testkit::compare::{CompareOptions, Comparison, compare};
 use seqloom_testkit::random::Random;
-use seqloom_testkit::reads::ReadOptions;
-use seqloom_testkit::referees::{self, BWA_MEM2};
+use seqloom_testkit::reads::{ReadOptions, Simulator};
+use seqloom_testkit::referees::{self, BWA, BWA_MEM2};
 use seqloom_testkit::sam::open_text;
 use seqloom_testkit::skip::slow_tests;
 use std::collections::HashSet;
 use std::fs::File;
-use std::io::{BufRead, BufReader, BufWriter, Read, Write};
-use std::path::Path;
-use std::process::Command;
+use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
 /// Environment variable: records to compare in the long run.
 const RECORDS: &str = "SEQLOOM_IDENTITY_RECORDS";
 
 /// Options that bwa has too and the values that are tried; nothing is the default.
-const OPTIONS: [(&str, &[&str]); 17] = [
+const OPTIONS: [(&str, &[&str]); 19] = [
     ("-k", &["", "15", "25"]),
     ("-w", &["", "20"]),
     ("-c", &["", "5"]),
@@ -40,6 +43,8 @@ const OPTIONS: [(&str, &[&str]); 17] = [
     ("-M", &["", " "]),
     ("-j", &["", " "]),
     ("-p", &["", " "]),
+    ("-C", &["", " "]),
+    ("-R", &["", r"@RG\tID:a\tSM:s"]),
 ];
 
 /// A value of each option, by index.
@@ -89,8 +94,8 @@ fn arguments(row: &Row, paired: bool) -> String {
     given.map(|(name, value)| format!("{name} {}", value.trim())).collect::<Vec<_>>().join(" ")
 }
 
-/// Reads of several kinds, one for each row in turn.
-fn reads_of(number: usize, templates: u64) -> ReadOptions {
+/// Hard reads of several kinds, one for each row in turn.
+fn hard_reads(number: usize, templates: u64) -> ReadOptions {
     let seed = 500 + number as u64;
     let plain = pairs(seed, templates, 150);
     match number % 5 {
@@ -102,111 +107,138 @@ fn reads_of(number: usize, templates: u64) -> ReadOptions {
     }
 }
 
-/// SAM text with one record changed: the first mapped one from record `at` on.
-struct Planted {
-    from: Box<dyn BufRead>,
-    /// Records to go.
-    at: u64,
-    change: usize,
-    is_done: bool,
-    line: Vec<u8>,
-    read: usize,
-}
-
-/// Columns and tags that are changed in turn.
-const CHANGES: [&str; 8] = ["FLAG", "POS", "MAPQ", "CIGAR", "TLEN", "SEQ", "QUAL", "NM"];
-
-impl Planted {
-    fn change(&mut self) {
-        if self.is_done || self.line.starts_with(b"@") {
-            return;
-        }
-        self.at = self.at.saturating_sub(1);
-        let text = String::from_utf8_lossy(&self.line).into_owned();
-        let mut columns: Vec<String> = text.trim_end().split('\t').map(str::to_owned).collect();
-        if self.at > 0 || columns.len() < 12 || columns[5] == "*" || columns[9] == "*" {
-            return;
-        }
-        let plus_one = |text: &str| (text.parse::<i64>().unwrap() + 1).to_string();
-        match CHANGES[self.change % CHANGES.len()] {
-            "FLAG" => columns[1] = (columns[1].parse::<u16>().unwrap() ^ 0x200).to_string(),
-            "POS" => columns[3] = plus_one(&columns[3]),
-            "MAPQ" => columns[4] = plus_one(&columns[4]),
-            "CIGAR" => columns[5].insert_str(0, "1I"),
-            "TLEN" => columns[8] = plus_one(&columns[8]),
-            "SEQ" => columns[9].push('A'),
-            "QUAL" => columns[10].push('#'),
-            _ => columns.retain(|column| !column.starts_with("NM:")),
-        }
-        self.line = (columns.join("\t") + "\n").into_bytes();
-        self.is_done = true;
+/// Short pairs, which bwa aligns in a fraction of the time.
+fn short_pairs(number: usize, templates: u64) -> ReadOptions {
+    let seed = 900 + number as u64;
+    match number % 3 {
+        0 => pairs(seed, templates, 50),
+        1 => pairs(seed, templates, 75),
+        _ => ReadOptions { length_min_bp: 36, ..pairs(seed, templates, 90) },
     }
 }
 
-impl Read for Planted {
+/// What is read, and its first bytes retained.
+struct Sampled<R> {
+    from: R,
+    first: Vec<u8>,
+}
+
+impl<R: Read> Read for Sampled<R> {
     fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
-        if self.read == self.line.len() {
-            self.line.clear();
-            self.read = 0;
-            self.from.read_until(b'\n', &mut self.line)?;
-            self.change();
-        }
-        let count = out.len().min(self.line.len() - self.read);
-        out[..count].copy_from_slice(&self.line[self.read..self.read + count]);
-        self.read += count;
+        let count = self.from.read(out)?;
+        let room = SAMPLE_BYTES.saturating_sub(self.first.len());
+        self.first.extend_from_slice(&out[..count.min(room)]);
         Ok(count)
     }
 }
 
-/// Requires that the comparison finds one change, in the middle of the other side.
+/// Compares what `bwa` writes, while it does, with a SAM file of ours; then plants changes in the
+/// first templates.
 #[track_caller]
-fn finds_a_planted_change(
-    bwa: &Command,
-    (ours, theirs): (&Path, &Path),
-    records: u64,
-    change: usize,
-) {
-    let from: Box<dyn BufRead> = open_text(theirs).unwrap();
-    let at = records / 2;
-    let planted = Planted { from, at, change, is_done: false, line: Vec::new(), read: 0 };
-    let planted = BufReader::new(planted);
-    let found = compare(open_text(ours).unwrap(), planted, &compared(bwa)).unwrap();
-    let what = CHANGES[change % CHANGES.len()];
-    assert_eq!(found.primary.differing + found.other.differing, 1, "{what}: {found}");
+fn streamed(bwa: &mut Command, ours: &Path) -> Comparison {
+    let options = CompareOptions { tags: compared_tags(bwa), ..CompareOptions::default() };
+    bwa.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = bwa.spawn().unwrap_or_else(|e| panic!("{bwa:?}: {e}"));
+    let stdout = child.stdout.take().unwrap();
+    let ended = std::thread::spawn(move || finish(child, limit()));
+    let mut theirs = Sampled { from: stdout, first: Vec::new() };
+    let result =
+        compare(open_text(ours).unwrap(), BufReader::with_capacity(1 << 20, &mut theirs), &options);
+    // bwa first: what it says of its end is why there is no comparison.
+    ended.join().unwrap().ok();
+    let result = result.unwrap();
+    let samples = [&first_bytes(ours), &theirs.first].map(|text| whole_templates(text));
+    finds_planted_changes(samples, &options);
+    referees::compared(
+        &referees::name_of(bwa.get_program().as_ref()),
+        usize::try_from(records(&result)).unwrap(),
+    );
+    result
+}
+
+/// The tags of bwa's, and those that options of ours and its add.
+fn compared_tags(bwa: &Command) -> Vec<[u8; 2]> {
+    let mut tags = compared(bwa).tags;
+    tags.extend([*b"RG", *b"BC"]);
+    tags
 }
 
 fn records(result: &Comparison) -> u64 {
     result.primary.compared + result.other.compared
 }
 
-/// Compares a row of options with bwa, and with bwa-mem2 where that is wanted and installed; how
-/// many records of both.
-#[track_caller]
-fn row_equals(reference: &Reference, number: usize, row: &Row, templates: u64, mem2: bool) -> u64 {
-    let here = folder();
-    let options = reads_of(number, templates);
-    let reads = simulate(reference, &options, here.path());
-    let arguments = arguments(row, options.paired);
-    let is_interleaved = arguments.split_whitespace().any(|word| word == "-p");
-    let files: &[&Path] = match (options.paired, is_interleaved) {
-        (false, _) => &[&reads.first],
-        (true, true) => &[&reads.interleaved],
-        (true, false) => &[&reads.first, &reads.second],
+/// Writes simulated reads with a comment each, which `-C` makes a tag of, for the options of a row;
+/// the files that are to be aligned.
+fn write_reads(
+    reference: &Reference,
+    options: &ReadOptions,
+    is_interleaved: bool,
+    folder: &Path,
+) -> Vec<PathBuf> {
+    let own_file = options.paired && !is_interleaved;
+    let files = if own_file {
+        vec![folder.join("1.fq"), folder.join("2.fq")]
+    } else {
+        vec![folder.join("1.fq")]
     };
-    let ours = align_ours(reference, here.path(), files, &arguments);
-    let mut compared = 0;
-    let mut programs = vec![("bwa", words("bwa"), reference.bwa().to_owned())];
-    if let Some(program) = mem2.then(|| referees::find("bwa-mem2", BWA_MEM2)).flatten() {
-        let index = cache().join(format!("mem2-{}", reference.name()));
-        let index = reference.indexed(&index, Command::new(&program).arg("index"));
-        programs.push(("bwa-mem2", Command::new(program), index));
+    let create = |path: &PathBuf| BufWriter::with_capacity(1 << 18, File::create(path).unwrap());
+    let mut outs: Vec<_> = files.iter().map(create).collect();
+    let mut simulator = Simulator::new(reference.genome(), options).unwrap();
+    let mut number = 0_u64;
+    while let Some(template) = simulator.next_template() {
+        number += 1;
+        let reads = if options.paired { &template.reads[..] } else { &template.reads[..1] };
+        for (end, read) in reads.iter().enumerate() {
+            let out = &mut outs[if own_file { end } else { 0 }];
+            for part in [b"@", &template.name[..], b" BC:Z:", format!("{number:x}").as_bytes()] {
+                out.write_all(part).unwrap();
+            }
+            for part in [b"\n", &read.bases[..], b"\n+\n", &read.qualities, b"\n"] {
+                out.write_all(part).unwrap();
+            }
+        }
     }
-    for (name, program, index) in programs {
-        let result = against(&program, &index, here.path(), (&ours, files), &arguments);
+    outs.iter_mut().for_each(|out| out.flush().unwrap());
+    files
+}
+
+/// The other programs that a row is compared with beside the current bwa: bwa-mem2, the bwa of the
+/// stable suite, or none.
+fn others(number: usize, reference: &Reference) -> Option<(PathBuf, PathBuf)> {
+    match number % 3 {
+        0 => {
+            let program = referees::find("bwa-mem2", BWA_MEM2)?;
+            let index = cache().join(format!("mem2-{}", reference.name()));
+            let index = reference.indexed(&index, Command::new(&program).arg("index"));
+            Some((program, index))
+        }
+        1 => Some((referees::find("bwa", BWA[1])?, reference.bwa().to_owned())),
+        _ => None,
+    }
+}
+
+/// Compares reads, aligned by a row of options, with bwa and with another; how many records of
+/// both.
+#[track_caller]
+fn row_equals(reference: &Reference, number: usize, row: &Row, reads: &ReadOptions) -> u64 {
+    let here = folder();
+    let arguments = arguments(row, reads.paired);
+    let is_interleaved = arguments.split_whitespace().any(|word| word == "-p");
+    let files = write_reads(reference, reads, is_interleaved, here.path());
+    let files: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
+    let ours = align_ours(reference, here.path(), &files, &arguments);
+    let current = (referees::path_of("bwa"), reference.bwa().to_owned());
+    let mut compared = 0;
+    for (program, index) in [Some(current), others(number, reference)].into_iter().flatten() {
+        let mut bwa = Command::new(&program);
+        bwa.args(["mem", "-t", "2"]).args(arguments.split_whitespace());
+        if !arguments.contains("-K") {
+            bwa.args(["-K", "100000000"]);
+        }
+        let result = streamed(bwa.arg(index).args(&files), &ours);
+        let name = referees::name_of(&program);
         assert!(result.is_equal(), "{name} {arguments}: {result}");
         compared += records(&result);
-        let theirs = here.path().join("bwa.sam");
-        finds_a_planted_change(&program, (&ours, &theirs), records(&result), number);
     }
     compared
 }
@@ -226,7 +258,10 @@ fn every_two_options_mean_what_they_mean_in_bwa() {
         return;
     }
     let compared: u64 = (covering_array(1).iter().enumerate())
-        .map(|(number, row)| row_equals(small(), number, row, 200, number % 6 == 0))
+        .flat_map(|(number, row)| {
+            let reads = [hard_reads(number, 100), short_pairs(number, 100)];
+            reads.map(|reads| row_equals(small(), number, row, &reads))
+        })
         .sum();
     assert!(compared > 5000, "{compared}");
 }
@@ -237,6 +272,13 @@ fn wanted() -> u64 {
     set.map_or(30_000_000, |it| it.parse().expect("SEQLOOM_IDENTITY_RECORDS is a number"))
 }
 
+/// The number in the middle.
+fn middle(numbers: &[f64]) -> f64 {
+    let mut sorted = numbers.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted[sorted.len() / 2]
+}
+
 #[test]
 fn slow_options_in_covering_arrays_equal_bwa() {
     if !slow_tests() || !has("bwa") {
@@ -244,18 +286,43 @@ fn slow_options_in_covering_arrays_equal_bwa() {
     }
     let (Some(ecoli), Some(yeast), Some(chr20)) = (ecoli(), yeast(), chr20()) else { return };
     let arrays: Vec<Row> = [1, 2].into_iter().flat_map(covering_array).collect();
-    // A third of the rows is compared with bwa-mem2, too.
-    let templates = (wanted() * 3 / 4 / 2 / arrays.len() as u64).max(100);
+    let rows = arrays.len();
+    // A third of the records in the first round, in which each row has its share.
+    let templates = (wanted() / 10 / rows as u64).max(50);
     let started = Instant::now();
-    let mut compared = 0;
-    for (number, row) in arrays.iter().enumerate() {
-        let reference = [small(), ecoli, yeast, chr20][number % 4];
-        compared += row_equals(reference, number, row, templates, number % 3 == 0);
-        let rate = compared as f64 / started.elapsed().as_secs_f64();
-        eprintln!(
-            "{number}: {compared} records equal, {rate:.0} a second: {}",
-            arguments(row, true)
-        );
+    let (mut compared, mut costs) = (0, vec![0.0; rows]);
+    for round in 0.. {
+        // Most records are of rows that cost no more than the one in the middle: some options make
+        // bwa ten times slower.
+        let limit = middle(&costs);
+        for (number, row) in arrays.iter().enumerate() {
+            if compared >= wanted() && round > 0 || costs[number] > limit {
+                continue;
+            }
+            if round == 0 {
+                let reference = [small(), ecoli, yeast, chr20][number % 4];
+                let hard = hard_reads(number, (templates / 20).max(50));
+                compared += row_equals(reference, number, row, &hard);
+            }
+            let reference =
+                [small(), small(), ecoli, yeast][number / 4 * usize::from(round == 0) % 4];
+            let (before, since) = (compared, started.elapsed());
+            let reads = short_pairs(number + round * rows, templates);
+            compared += row_equals(reference, number, row, &reads);
+            if round == 0 {
+                let seconds = (started.elapsed() - since).as_secs_f64();
+                costs[number] = seconds / (compared - before) as f64;
+            }
+            let rate = compared as f64 / started.elapsed().as_secs_f64();
+            let options = arguments(row, true);
+            eprintln!(
+                "round {round}, row {number} of {rows}: {compared} records equal, {rate:.0} a \
+                 second: {options}"
+            );
+        }
+        if compared >= wanted() {
+            break;
+        }
     }
     assert!(compared >= wanted(), "{compared} records");
 }
@@ -294,7 +361,19 @@ fn pairs_after(cheap: u64, templates: u64) {
     assert!(result.is_equal(), "{result}");
     assert!(result.templates == cheap + templates, "{result}");
     eprintln!("{} records, {cheap} pairs before repeats: equal", records(&result));
-    finds_a_planted_change(&bwa, (&ours, &path("bwa.sam")), 2 * cheap + templates, 1);
+    let samples = [&ours, &path("bwa.sam")].map(|sam| whole_templates(&last_bytes(sam)));
+    let last = samples.map(|it| it[it.len() - SAMPLE_TEMPLATES..].to_vec());
+    finds_planted_changes(last, &compared(&bwa));
+}
+
+/// The last bytes of a file.
+fn last_bytes(path: &Path) -> Vec<u8> {
+    let mut file = File::open(path).unwrap();
+    let length = file.metadata().unwrap().len();
+    file.seek(SeekFrom::Start(length.saturating_sub(SAMPLE_BYTES as u64))).unwrap();
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).unwrap();
+    bytes
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What the tests of `seqloom prep` share: the command, referees, and records to compare.
 
 use crate::common::{QUIETLY, Run, has, names_in, run, run_for, seqloom, words};
+use seqloom_testkit::planted::{changed_texts, is_seen};
 use seqloom_testkit::referees::{self, PICARD, Picard};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -51,6 +52,23 @@ pub(crate) fn assert_same_records(ours: &Path, theirs: &Path, what: &str) -> usi
     let records = ours.len();
     assert_same_lines(ours, sets(theirs), what);
     records
+}
+
+/// Requires that a comparison of a file of ours fails, whichever field of a record is changed in
+/// it. Needs samtools.
+#[track_caller]
+pub(crate) fn sees_changed_records(ours: &Path, comparison: impl Fn()) {
+    let sam = run(words("samtools view --no-PG -h").arg(ours)).ok().text();
+    let kept = fs::read(ours).unwrap();
+    let changed = changed_texts(&sam);
+    assert!(changed.len() > 8, "{}", ours.display());
+    for (field, text) in changed {
+        let (_, bam) = write_both(ours.parent().unwrap(), "changed", &text);
+        fs::rename(bam, ours).unwrap();
+        is_seen(field, &comparison);
+    }
+    fs::write(ours, kept).unwrap();
+    comparison();
 }
 
 /// Notes records that were compared with the current samtools.

@@ -4,6 +4,7 @@
 use crate::common::{Run, SOON, folder, has, run, run_for, words};
 use crate::prep::{compared_with_samtools, prep, with_sorted_tags};
 use crate::prep_duplicates::alignments_in;
+use seqloom_testkit::planted::{changed_number, changed_texts};
 use seqloom_testkit::skip;
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
@@ -37,6 +38,8 @@ fn samtools(arguments: &str, input: &Path) -> Run {
 struct Outcome {
     files: BTreeMap<&'static str, usize>,
     refused: Vec<String>,
+    /// Changes that were made to what is ours and seen by the comparison.
+    planted: usize,
 }
 
 impl Outcome {
@@ -62,8 +65,13 @@ impl Outcome {
             return;
         }
         done.ok();
-        let ours_are = records(&fs::read_to_string(&out).unwrap());
-        assert_eq!(ours_are, records(&theirs.text()), "{} {ours}", file.display());
+        let text = fs::read_to_string(&out).unwrap();
+        let (ours_are, theirs_are) = (records(&text), records(&theirs.text()));
+        assert_eq!(ours_are, theirs_are, "{} {ours}", file.display());
+        for (field, text) in changed_texts(&text) {
+            assert_ne!(records(&text), theirs_are, "{field} {} {ours}", file.display());
+            self.planted += 1;
+        }
         compared_with_samtools(ours_are.len());
         *self.files.entry(ours).or_default() += 1;
     }
@@ -91,6 +99,10 @@ impl Outcome {
                 theirs.retain(|line| sections.contains(&section(line)));
             }
             assert_eq!(ours, theirs, "{}: {name}", file.display());
+            if let Some(changed) = changed_number(&ours.join("\n")) {
+                assert_ne!(lines(&changed), theirs, "{}: {name}", file.display());
+                self.planted += 1;
+            }
         }
         *self.files.entry("numbers").or_default() += 1;
     }
@@ -107,7 +119,9 @@ fn equals_samtools(files: &[PathBuf]) -> Outcome {
         WAYS.into_iter().for_each(|way| outcome.of_way(here.path(), file, way));
         outcome.of_numbers(here.path(), file);
     }
-    eprintln!("{} files: {:?}", files.len(), outcome.files);
+    let Outcome { files: compared, planted, .. } = &outcome;
+    eprintln!("{} files: {compared:?}; {planted} planted changes seen", files.len());
+    assert!(*planted > files.len());
     outcome
 }
 
@@ -118,7 +132,7 @@ fn alignments_of_samtools_tests_equal_samtools() {
     };
     let mut files = Vec::new();
     alignments_in(&inputs, &mut files);
-    let Outcome { files, refused } = equals_samtools(&files);
+    let Outcome { files, refused, .. } = equals_samtools(&files);
     assert!(files.len() == 5 && files.values().all(|&count| count > 10), "{files:?}");
     // A sequence longer than BAM can hold.
     assert!(refused.iter().all(|it| it.contains("is not a length")), "{refused:?}");
@@ -134,7 +148,7 @@ fn slow_alignments_of_the_catalogue_equal_samtools() {
         let Some(folder) = skip::data(folder) else { return };
         alignments_in(&folder, &mut files);
     }
-    let Outcome { files, refused } = equals_samtools(&files);
+    let Outcome { files, refused, .. } = equals_samtools(&files);
     assert!(files.len() == 5 && files.values().all(|&count| count > 800), "{files:?}");
     assert!(refused.len() < 300, "{refused:?}");
 }

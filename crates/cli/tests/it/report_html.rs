@@ -5,6 +5,7 @@ use crate::common::{
     READ_GROUP, folder, has, memory_floor, names_in, picard, run, run_for, seqloom, words,
 };
 use crate::data::{align_small, small, small_pairs};
+use seqloom_testkit::referees::{self, SAMTOOLS};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -95,11 +96,17 @@ fn the_page_is_the_same_for_every_number_of_threads_and_memory() {
     assert!(page == prepared(&["-t", "7", "-m", "900M"]), "prep");
 }
 
-/// Requires the depth of the report to be that of samtools, position by position in sum.
+/// Requires the depth of the report to be that of the current samtools, position by position in
+/// sum.
 #[track_caller]
 fn assert_depth(report: &Report) {
+    assert_depth_of(&referees::path_of("samtools"), report);
+}
+
+#[track_caller]
+fn assert_depth_of(samtools: &Path, report: &Report) {
     let bam = report.path("out.bam");
-    let theirs = run(words("samtools depth -aa -s").arg(&bam)).ok().text();
+    let theirs = run(Command::new(samtools).args(["depth", "-aa", "-s"]).arg(&bam)).ok().text();
     let (mut sums, mut depths) = (BTreeMap::new(), BTreeMap::<String, u64>::new());
     for line in theirs.lines() {
         let (place, depth) = line.rsplit_once('\t').unwrap();
@@ -123,6 +130,24 @@ fn assert_depth(report: &Report) {
         assert_eq!(row[1].as_u64(), Some(depths[&row[0].to_string()]), "depth {}", row[0]);
     }
     assert_eq!(met, depths.len().min(1000));
+}
+
+/// samtools 1.24 counts some bases more where an operation has none.
+#[test]
+fn operations_of_no_bases_cover_nothing() {
+    let Some(samtools) = referees::find("samtools", SAMTOOLS[1]) else { return };
+    let here = folder();
+    let sam = here.path().join("in.sam");
+    let cigars = ["0=5M0M5M0X", "5M0N0D0I0P5M", "0H0S10M0S0H", "10M"];
+    let record = |(at, cigar): (usize, &str)| {
+        format!("{at}\t0\tc\t{}\t9\t{cigar}\t*\t0\t0\tACGTACGTAC\t*\n", 20 * at + 51)
+    };
+    let text = "@HD\tVN:1.6\tSO:coordinate\n@SQ\tSN:c\tLN:200\n".to_owned();
+    let text = text + &cigars.into_iter().enumerate().map(record).collect::<String>();
+    fs::write(&sam, text).unwrap();
+    let report = prep(&sam, &[]);
+    assert_depth_of(&samtools, &report);
+    assert_eq!(report.text("depth"), ["0\t160\t100.0", "1\t40\t20.0"]);
 }
 
 /// Tables of the page that have a file among the metrics, which Picard has judged. Where mates are

@@ -93,15 +93,34 @@ fn compare(order: SortOrder, release: usize, path: &Path, setups: &[Setup]) {
             put_names_together(&mut theirs);
         }
         assert_eq!(ours.len(), theirs.len());
-        if let Some(at) = (0..ours.len()).find(|&at| ours[at] != theirs[at]) {
+        if let Some(at) = first_difference(&ours, &theirs) {
             let show = |body: &[u8]| String::from_utf8_lossy(&body[32..]).into_owned();
             let (ours, theirs) = (show(&ours[at]), show(&theirs[at]));
             panic!("{order:?} {} record {at}:\n{ours:?}\n{theirs:?}", path.display());
         }
+        sees_planted_changes(&ours, &theirs);
         if order != SortOrder::Keep {
             referees::compared(&referee, ours.len());
         }
         first = Some(bytes);
+    }
+}
+
+/// The first record that differs.
+fn first_difference(ours: &[Vec<u8>], theirs: &[Vec<u8>]) -> Option<usize> {
+    (0..ours.len()).find(|&at| ours[at] != theirs[at])
+}
+
+/// Requires that a changed record, and one in another place, are seen.
+fn sees_planted_changes(ours: &[Vec<u8>], theirs: &[Vec<u8>]) {
+    let Some(middle) = ours.len().checked_sub(1).map(|last| last / 2) else { return };
+    let mut changed = ours.to_vec();
+    changed[middle][15] ^= 4; // the higher byte of FLAG: duplicate
+    assert_eq!(first_difference(&changed, theirs), Some(middle), "a planted change");
+    if let Some(at) = (middle + 1..ours.len()).find(|&at| ours[at] != ours[middle]) {
+        let mut changed = ours.to_vec();
+        changed.swap(middle, at);
+        assert_eq!(first_difference(&changed, theirs), Some(middle), "a planted change of places");
     }
 }
 

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use seqloom_format::bam::{Header, RecordRef, framed_records};
 use seqloom_format::sam;
+use seqloom_testkit::planted::changed_fields;
 use seqloom_testkit::referees;
 use seqloom_testkit::running::has;
 
@@ -116,19 +117,32 @@ fn assert_same_lines(what: &str, mut ours: Vec<String>, mut theirs: Vec<String>)
     assert_equal_lines(what, &ours, &theirs)
 }
 
-/// Fails unless the lines are equal, in order; gives their number.
+/// Fails unless the lines are equal, in order, and unless each field of a record that is changed in
+/// ours is seen; gives their number.
 fn assert_equal_lines(what: &str, ours: &[String], theirs: &[String]) -> usize {
-    let differing: Vec<_> = ours.iter().zip(theirs).filter(|(a, b)| a != b).take(4).collect();
-    let count = ours.iter().zip(theirs).filter(|(a, b)| a != b).count();
-    let show = |(a, b): &(&String, &String)| format!("  ours   {a}\n  theirs {b}\n");
-    let examples: String = differing.iter().map(show).collect();
-    assert!(
-        count == 0 && ours.len() == theirs.len(),
-        "{what}: {count} differ, {} of ours, {} of theirs\n{examples}",
-        ours.len(),
-        theirs.len()
-    );
+    if let Some(difference) = difference(ours, theirs) {
+        panic!("{what}: {difference}");
+    }
+    let middle = ours.iter().enumerate().skip(ours.len() / 2);
+    let changed = middle.filter_map(|(at, line)| Some((at, changed_fields(line)?))).next();
+    for (at, (field, line)) in
+        changed.into_iter().flat_map(|(at, it)| it.into_iter().map(move |it| (at, it)))
+    {
+        let mut ours = ours.to_vec();
+        ours[at] = line;
+        assert!(difference(&ours, theirs).is_some(), "{what}: a planted change of {field}");
+    }
     ours.len()
+}
+
+/// In which lines the two differ, if they do.
+fn difference(ours: &[String], theirs: &[String]) -> Option<String> {
+    let differing: Vec<_> = ours.iter().zip(theirs).filter(|(a, b)| a != b).collect();
+    let show = |(a, b): &(&String, &String)| format!("  ours   {a}\n  theirs {b}\n");
+    let examples: String = differing.iter().take(4).map(show).collect();
+    let (count, of) = (differing.len(), [ours.len(), theirs.len()]);
+    (count > 0 || of[0] != of[1])
+        .then(|| format!("{count} differ, {} of ours, {} of theirs\n{examples}", of[0], of[1]))
 }
 
 /// Sequences of a FASTA file in the order of the header.
