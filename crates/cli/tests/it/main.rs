@@ -15,6 +15,7 @@ mod by_score;
 mod by_score_pairs;
 mod certified_path;
 mod command_line;
+mod deflate_readers;
 mod determinism;
 mod digests;
 mod duplicates;
