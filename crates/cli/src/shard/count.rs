@@ -1,5 +1,6 @@
 //! `shard count` and `shard table`: base quality recalibration, counted by ranges of the output.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use seqloom_format::bam::Header;
@@ -15,12 +16,13 @@ use seqloom_terminal::{Console, UsageError, signals};
 use super::arguments::{RangeArguments, TaskArguments};
 use super::error::ShardError;
 use super::folder::{Clock, RunFolder, digest};
-use super::loaded::{Loaded, check_files, header, planned_options, unless_done};
+use super::loaded::{Loaded, check_files, header, planned_options, spare_bytes, unless_done};
 use super::sealed::{SealedValues, write_sealed_values};
 use super::task::Task;
 use crate::align::AlignArguments;
+use crate::align::plan::PROGRAM_BYTES;
 use crate::output::at_path;
-use crate::output::run::MIN_CHUNK_BYTES;
+use crate::output::run::{MIN_CHUNK_BYTES, Run, header_bytes};
 use crate::recalibration::{Recalibration, reference_bytes};
 
 /// What the counts of a range are called inside.
@@ -80,6 +82,11 @@ pub(super) fn table(arguments: &TaskArguments, console: &Console) -> seqloom_ter
     };
     let (align, header) = (planned_options(&folder)?, header(&folder)?);
     refuse_without_sites(align.recalibration.counts())?;
+    let run = Run::new(&arguments.machine, console)?;
+    // Of the counts one quality is in memory; of the report, all.
+    let tables_bytes = align.recalibration.most_memory_bytes(&header);
+    let floor_bytes = PROGRAM_BYTES + header_bytes(&header, NonZeroUsize::MIN) + tables_bytes;
+    spare_bytes(run.memory, floor_bytes)?;
     let spill = SpillFile::create(&arguments.machine.spill_folders(&align.output.output))?;
     let backing = Backing { ledger: Ledger::new(0), spill };
     let counts = sum(&folder, &backing)?;

@@ -1,28 +1,31 @@
 //! `shard gather`: puts the ranges together to the output, its index and its metrics.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use seqloom_align::ingest::IngestTotals;
+use seqloom_format::bam::Header;
 use seqloom_format::index::IndexBuilder;
 use seqloom_io::sink::atomic::AtomicFile;
 use seqloom_io::sink::output::Output;
 use seqloom_prep::exchange::PartTotals;
 use seqloom_prep::finish::FinishError;
 use seqloom_prep::finish::Finished;
-use seqloom_prep::metrics::quality::GatheredMetrics;
+use seqloom_prep::metrics::quality::{GatheredMetrics, MetricsRequest};
 use seqloom_report::run::Counts;
 use seqloom_terminal::{Console, UsageError, signals};
 
 use super::finish::{PARTS, Parts};
 use super::folder::RunFolder;
-use super::loaded::{exchanges, header, library_table, planned_options, read_marks};
+use super::loaded::{exchanges, header, library_table, planned_options, read_marks, spare_bytes};
 use super::task::Task;
 use super::{piece, place};
 use crate::align::AlignArguments;
+use crate::align::plan::PROGRAM_BYTES;
 use crate::align::summary::check_none_lost;
 use crate::output::arguments::{OutputArguments, OutputFormat, RunArguments};
 use crate::output::plan::OutputPlan;
-use crate::output::run::Run;
+use crate::output::run::{Run, header_bytes};
 use crate::output::summary::{Duplicates, Ingested, Summary};
 use crate::output::{at_path, stage_text};
 use crate::same_file::refuse_same_file;
@@ -83,6 +86,7 @@ pub(super) fn run(arguments: &GatherArguments, console: &Console) -> seqloom_ter
     let output = arguments.output(&align.output)?;
     check_files(arguments, &align, &output)?;
     let run = Run::new(&arguments.machine, console)?;
+    spare_bytes(run.memory, floor_bytes(&folder, &header, output.metrics_request()))?;
     run.announce("shard gather", &folder.path.display().to_string(), &output.output);
     let totals = exchanges(&folder)?.totals();
     for range in 0..folder.plan.ranges {
@@ -138,6 +142,24 @@ pub(super) fn run(arguments: &GatherArguments, console: &Console) -> seqloom_ter
         counted.reads, counted.records_written, counted.duplicate_records,
     ));
     Ok(())
+}
+
+/// The least memory: the header and its index, what is counted, and of other tasks' files one at a
+/// time, as bytes and as values. Pieces go through a buffer.
+fn floor_bytes(folder: &RunFolder, header: &Header, asked: MetricsRequest) -> u64 {
+    /// Of a file that is read: its bytes, its values, and the sum that they are added to.
+    const COPIES: u64 = 3;
+    let marks = (0..folder.plan.parts).map(|it| folder.file(&Task::Mark(it).name()));
+    let ranges = 0..folder.plan.ranges;
+    let ranges = ranges.map(|it| folder.file(&format!("{}.parts", Task::Finish(it).name())));
+    let size = |path: PathBuf| std::fs::metadata(path).map_or(0, |it| it.len());
+    let largest_bytes = marks.chain(ranges).map(size).max().unwrap_or_default();
+    let (groups, references) = (header.read_groups().len(), header.references().len());
+    let alone = NonZeroUsize::MIN;
+    PROGRAM_BYTES
+        + header_bytes(header, alone)
+        + asked.memory_bytes(alone, groups, references)
+        + COPIES * largest_bytes
 }
 
 /// Refuses outputs that are inputs, or one another.

@@ -135,6 +135,17 @@ fn unless_all_done(
     Ok((!left.is_empty()).then_some((folder, left)))
 }
 
+/// What is left of `-m` behind the least that a task can do with.
+///
+/// # Errors
+/// There is less.
+pub(crate) fn spare_bytes(memory: ByteSize, floor_bytes: u64) -> Result<u64, UsageError> {
+    memory.0.checked_sub(floor_bytes).ok_or_else(|| {
+        let floor = ByteSize(floor_bytes);
+        UsageError(format!("-m {memory} is too small: this task needs at least {floor}"))
+    })
+}
+
 /// A verb behind `align`, with what all of them need.
 pub(crate) struct Loaded<'a> {
     pub(crate) folder: RunFolder,
@@ -190,15 +201,7 @@ impl<'a> Loaded<'a> {
         let workers_bytes = self.run.threads.get() as u64 * WORKER_BYTES;
         let header_bytes = header_bytes(&self.header, self.run.threads);
         let fixed_bytes = PROGRAM_BYTES + header_bytes + workers_bytes + fixed_bytes;
-        let floor_bytes = fixed_bytes + MIN_STORE_BYTES;
-        let memory = self.run.memory;
-        let Some(spare_bytes) = memory.0.checked_sub(floor_bytes) else {
-            return Err(UsageError(format!(
-                "-m {memory} is too small: this task needs at least {}",
-                ByteSize(floor_bytes)
-            ))
-            .into());
-        };
+        let spare_bytes = spare_bytes(self.run.memory, fixed_bytes + MIN_STORE_BYTES)?;
         let ledger = Ledger::new(MIN_STORE_BYTES + spare_bytes);
         Ok(self.exchanges.backing(ledger, &self.spill_folders)?)
     }

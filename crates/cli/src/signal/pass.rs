@@ -157,7 +157,20 @@ impl<'a> Pass<'a> {
 
     /// Opens a file.
     pub(super) fn open(&self, path: &Path) -> Result<Arc<dyn SignalStore>, StoreError> {
-        self.components.open.time(|| store::open(path, &self.options))
+        let store = self.components.open.time(|| store::open(path, &self.options))?;
+        self.tell_changed(store.as_ref());
+        Ok(store)
+    }
+
+    /// Says which header attributes of a file are not as it has them.
+    pub(super) fn tell_changed(&self, store: &dyn SignalStore) {
+        for name in store.changed_attributes() {
+            self.warn(&format!(
+                "{}: header attribute {name:?} has a tab or a line break, for which SLOW5 has no \
+                 place; it is read with blanks there",
+                store.path().display()
+            ));
+        }
     }
 
     /// Whether anything was lost so far.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use seqloom_format::slow5::SignalCompression;
 use seqloom_signal::flow::Sequential;
 use seqloom_signal::flow::pass::BatchSource;
-use seqloom_signal::operations::{Deduplication, Transcode};
+use seqloom_signal::operations::{Deduplication, RepeatedIds, Transcode};
 use seqloom_terminal::Console;
 
 use super::arguments::{Format, OutputArguments, RunArguments};
@@ -48,15 +48,27 @@ pub(super) fn rewrite<B: BatchSource>(
     output: &Path,
 ) -> Result<(), PassError> {
     let mut sink = RecordSink::create(output, stage.encoding, stage.header)?;
-    let mut once = Deduplication::default();
+    let (mut once, mut repeated) = (Deduplication::default(), RepeatedIds::default());
     pass.run(what, source, stage, |encoded| {
         if stage.compares {
             encoded.deduplicate(&mut once);
+        } else {
+            encoded.read_ids().for_each(|id| repeated.add(id));
         }
         pass.book(&encoded.tally)?;
         sink.write(&encoded.bytes)
     })?;
     report_repeated(pass, &once);
+    if let Some(first) = &repeated.first {
+        pass.warn(&format!(
+            "{}: {} reads have an id that was there before, the first of them {}; `index` and \
+             `get` refuse such a file, and `seqloom signal convert --deduplicate` writes reads \
+             that are the same once",
+            output.display(),
+            repeated.count,
+            String::from_utf8_lossy(first)
+        ));
+    }
     sink.publish(pass)
 }
 

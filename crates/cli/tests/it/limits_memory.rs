@@ -2,9 +2,10 @@
 //! millions of sequences.
 
 use crate::common::{assert_same_bytes, folder, limit, memory_floor, run, run_for, seqloom};
-use crate::data::{align, small};
+use crate::data::{Reference, align, small};
 use crate::memory::{peak_bytes, size_bytes};
 use crate::shard::{OPTIONS, plan, tasks};
+use seqloom_testkit::skip::slow_tests;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -259,10 +260,14 @@ fn tables_of_shards_are_in_the_plan_and_make_the_same_report() {
         let mut words = task.words();
         words.extend(["-t", "2"].map(str::to_owned));
         match task.verb.as_str() {
-            "count" | "finish" => holds_its_floor(&words, &task.id),
+            "count" | "finish" | "table" => holds_its_floor(&words, &task.id),
             _ => drop(run_for(&mut seqloom(words), 8 * limit()).ok()),
         }
     }
+    let mut gather: Vec<String> = ["shard", "gather"].map(str::to_owned).into();
+    let [folder, out] = [&run_folder, &at("gathered.bam")].map(|it| it.display().to_string());
+    gather.extend(["--run".to_owned(), folder, "-o".to_owned(), out]);
+    holds_its_floor(&gather, "gather");
     let report = at("alone.txt");
     let mut alone = seqloom(&words);
     alone.args(OPTIONS).args(["-t", "2", "-o"]).arg(at("x.bam"));
@@ -270,4 +275,50 @@ fn tables_of_shards_are_in_the_plan_and_make_the_same_report() {
     run(&mut alone).ok();
     let [alone, table] = [report, run_folder.join("table")].map(|path| fs::read(path).unwrap());
     assert!(alone.len() > 10_000 && alone == table, "the report of shards is another one");
+}
+
+/// A reference of so many sequences of 40 bases, with its index, and a file of reads of them.
+fn many_sequences(here: &Path, sequences: usize) -> (Reference, PathBuf) {
+    let (mut dice, mut fasta, mut reads) = (Dice(7), String::new(), String::new());
+    for sequence in 0..sequences {
+        let bases: String = (0..40).map(|_| ['A', 'C', 'G', 'T'][dice.below(4)]).collect();
+        writeln!(fasta, ">k141_{sequence}\n{bases}").unwrap();
+        if sequence % (sequences / 1000) == 0 {
+            writeln!(reads, "@r{sequence}\n{bases}\n+\n{}", "F".repeat(40)).unwrap();
+        }
+    }
+    let [fasta_path, reads_path] = ["ref.fa", "r.fq"].map(|name| here.join(name));
+    fs::write(&fasta_path, fasta).unwrap();
+    fs::write(&reads_path, reads).unwrap();
+    (Reference::new("many-sequences", &fasta_path), reads_path)
+}
+
+#[test]
+fn sequences_of_the_reference_are_in_the_plan_of_align_and_of_shards() {
+    let here = folder();
+    let at = |name: &str| here.path().join(name);
+    let (reference, reads) =
+        many_sequences(here.path(), if slow_tests() { 1_500_000 } else { 100_000 });
+    let mut words = align(&reference, &[&reads]);
+    words.extend(["-K", "100000"].map(str::to_owned));
+    for threads in ["1", "2", "16"] {
+        let (mut words, out) = (words.clone(), at("x.bam").display().to_string());
+        words.extend(["-l1", "-t", threads, "-o", &out].map(str::to_owned));
+        holds_its_floor(&words, &format!("align -t {threads}"));
+    }
+    let run_folder = at("run");
+    plan(&run_folder, (1, 1), &words);
+    for task in tasks(&run_folder) {
+        let mut words = task.words();
+        words.extend(["-t", "2"].map(str::to_owned));
+        match task.verb.as_str() {
+            // What is copied goes through a buffer.
+            "place" => drop(run(&mut seqloom(words)).ok()),
+            _ => holds_its_floor(&words, &task.id),
+        }
+    }
+    let mut gather: Vec<String> = ["shard", "gather", "--run"].map(str::to_owned).into();
+    gather.extend([&run_folder, &at("gathered.bam")].map(|it| it.display().to_string()));
+    gather.insert(4, "-o".to_owned());
+    holds_its_floor(&gather, "gather");
 }

@@ -7,6 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+const MODES: [&str; 5] = ["bwa", "ungapped", "end-to-end", "local", "spliced"];
+
 /// Bases that the small genome need not have.
 const BASES: &str = "ACGTTGCATTGACCAGTACCAGTTACGATTACAGATTACA";
 
@@ -87,7 +89,7 @@ fn reads_of_names_that_sam_does_not_allow_are_refused_or_renamed() {
         let place =
             [place.as_str(), &format!("line 5, byte {}", start + at), problem, "--mend-names"];
         let files: [&Path; 1] = [&path];
-        for mode in ["bwa", "ungapped", "end-to-end", "local", "spliced"] {
+        for mode in MODES {
             let refused = run_for(&mut align(&files, &["--mode", mode], &out), SOON);
             refused.fails_with(3).says(&place);
             assert!(!out.exists());
@@ -213,10 +215,13 @@ fn tags_that_sam_does_not_allow_are_refused_with_their_record() {
     ] {
         let one = write(here.path(), "1.fq", fastq(&["a BC:Z:A", "b", "c"]));
         let two = write(here.path(), "2.fq", fastq(&["a", &format!("b BC:Z:A\t{tag}"), "c"]));
-        let run = run(&mut align(&[&one, &two], &["-C"], &out)).fails_with(3);
         let words =
             ["1.fq", "2.fq", "record 2, read 'b'", problem, "-C takes comments of SAM tags"];
-        run.says(&words);
+        for mode in MODES {
+            let options = ["-C", "--mode", mode];
+            run(&mut align(&[&one, &two], &options, &out)).fails_with(3).says(&words);
+            assert!(!out.exists());
+        }
     }
     let tags: [(&str, &[u8]); 5] = [
         ("XX", b"XXHABC\0"),
@@ -229,7 +234,10 @@ fn tags_that_sam_does_not_allow_are_refused_with_their_record() {
         let records: [(&[u8], &[u8]); 2] = [(b"a", b"BCZA\0"), (b"b", bytes)];
         let file = write(here.path(), "in.bam", bam(HEADER, "c", &records));
         let words = ["in.bam", "record 2 (b)", &format!("tag {tag} at byte 40")];
-        run(&mut align(&[&file], &[], &out)).fails_with(3).says(&words);
+        for mode in MODES {
+            let mut command = align(&[&file], &["--mode", mode], &out);
+            run(&mut command).fails_with(3).says(&words);
+        }
         run(&mut prep(&file, &[], &out)).fails_with(3).says(&words);
     }
 }

@@ -12,6 +12,9 @@ use seqloom_format::hdf5::{
 
 use crate::common::{Run, SOON, finish, folder, names_in, run, run_for, seqloom, signal};
 
+#[path = "../../../format/tests/hostile/pod5_file.rs"]
+mod pod5_file;
+
 /// `seqloom signal` with a line of arguments, in a folder.
 fn line(here: &Path, line: &str) -> Run {
     run(seqloom(["signal"]).args(line.split_whitespace()).current_dir(here))
@@ -198,7 +201,20 @@ fn reads_that_are_there_twice_are_found_and_taken_out() {
     let uuid = "02bd55e2-a942-52a2-a64b-3dbb68aa8f39";
     fs::write(at("a.slow5"), slow5(&[(uuid, "1,2"), ("r2", "3"), ("r3", "4")])).unwrap();
     fs::write(at("b.slow5"), slow5(&[("r4", "5"), (uuid, "1,2"), ("r2", "3")])).unwrap();
-    line(here.path(), "convert a.slow5 b.slow5 -o x.blow5").ok();
+    for (command, output) in [
+        ("convert a.slow5 b.slow5", "x.blow5"),
+        ("convert a.slow5 b.slow5 --quiet -t 3", "x.slow5"),
+        ("merge a.slow5 b.slow5", "x.blow5"),
+        ("view x.blow5", "x.slow5"),
+    ] {
+        line(here.path(), &format!("{command} -o {output}")).ok().logs(&[
+            &format!("warning: {output}: 2 reads have an id that was there before, the first"),
+            &format!("of them {uuid}"),
+            "convert --deduplicate",
+        ]);
+    }
+    let one = line(here.path(), "convert a.slow5 -o one.blow5").ok().stderr;
+    assert!(!one.contains("warning"), "{one}");
     let said = line(here.path(), "check --full x.blow5 --lost lost.tsv").fails_with(3);
     said.says(&[
         &format!("x.blow5: read {uuid}: byte "),
@@ -241,6 +257,27 @@ fn reads_that_are_there_twice_are_found_and_taken_out() {
     fs::write(at("d.slow5"), slow5(&[("r3", "4")]).replace("\t4\t1\n", "\t4\t2\n")).unwrap();
     let ran = line(here.path(), "convert --deduplicate a.slow5 d.slow5 -o y.blow5").ok();
     ran.logs(&["1 reads were there before", "1 of these differ from the first in a field"]);
+}
+
+#[test]
+fn a_tag_of_a_pod5_with_a_tab_ends_no_conversion() {
+    let here = folder();
+    let mut bytes = pod5_file::newest(false);
+    // The tags of two runs: `tag` is x, and `run_id` other.
+    let tags = bytes.windows(12).position(|it| it == b"xotherxother").unwrap();
+    bytes[tags] = b'\t';
+    fs::write(here.path().join("x.pod5"), &bytes).unwrap();
+    for command in ["convert x.pod5 -o x.blow5", "view x.pod5 -o x.slow5", "stats x.pod5"] {
+        line(here.path(), command).ok().logs(&[
+            "warning: x.pod5: header attribute \"tag\" has a tab or a line break",
+            "it is read with blanks there",
+        ]);
+    }
+    for output in ["x.blow5", "x.slow5"] {
+        line(here.path(), &format!("check --full {output}")).ok().logs(&["3 reads decoded"]);
+        let text = line(here.path(), &format!("view {output}")).ok().text();
+        assert!(text.contains("@tag\t \tx\n"), "{text}");
+    }
 }
 
 #[test]

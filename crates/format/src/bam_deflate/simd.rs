@@ -1,4 +1,5 @@
-//! Comparisons in the registers of AVX2, and the search compiled for what goes with it.
+//! Comparisons in the registers of AVX2 and AVX-512, and the search compiled for what goes with
+//! them.
 //!
 //! The searches are one safe body, generic over the way to compare; what is here are that way's
 //! loads and instructions.
@@ -13,9 +14,15 @@ pub(super) fn run<const K: usize, const READS: usize, const LAZY: bool>(
     payload: &[u8],
 ) -> Option<()> {
     #[cfg(target_arch = "x86_64")]
-    if let Some(avx2) = avx2::Avx2::found() {
-        // SAFETY: `found` has seen all features that the function asks for.
-        return unsafe { run_with_avx2(deflater, payload, avx2) };
+    {
+        if let Some(avx512) = avx512::Avx512::found() {
+            // SAFETY: `found` has seen all features that the function asks for.
+            return unsafe { run_with_avx512(deflater, payload, avx512) };
+        }
+        if let Some(avx2) = avx2::Avx2::found() {
+            // SAFETY: `found` has seen all features that the function asks for.
+            return unsafe { run_with_avx2(deflater, payload, avx2) };
+        }
     }
     deflater.run(payload, Plain)
 }
@@ -28,6 +35,16 @@ fn run_with_avx2<const K: usize, const READS: usize, const LAZY: bool>(
     avx2: avx2::Avx2,
 ) -> Option<()> {
     deflater.run(payload, avx2)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,popcnt,lzcnt,bmi1,bmi2,avx512f,avx512bw")]
+fn run_with_avx512<const K: usize, const READS: usize, const LAZY: bool>(
+    deflater: &mut RecordDeflater<K, READS, LAZY>,
+    payload: &[u8],
+    avx512: avx512::Avx512,
+) -> Option<()> {
+    deflater.run(payload, avx512)
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -148,6 +165,108 @@ pub(super) mod avx2 {
         match columns.as_chunks::<32>().0 {
             [low, high] => [low, high],
             _ => [&NONE; 2],
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+pub(super) mod avx512 {
+    use std::arch::x86_64::{
+        __m512i, _mm_cvtsi32_si128, _mm512_and_si512, _mm512_andnot_si512, _mm512_cmpeq_epi8_mask,
+        _mm512_cmpeq_epi64_mask, _mm512_loadu_si512, _mm512_or_si512, _mm512_reduce_or_epi64,
+        _mm512_set1_epi64, _mm512_setzero_si512, _mm512_srl_epi64, _mm512_sub_epi64,
+    };
+
+    use super::super::compare::{Compare, Differences, Longest};
+    use super::super::window::COLUMNS;
+    use super::avx2::Avx2;
+
+    /// Words of a register.
+    const WORDS: usize = 8;
+    /// Most slots, in registers.
+    const MAX_REGISTERS: usize = 8;
+
+    /// Proof that the processor has AVX-512 and what is found with it; only [`Self::found`] makes
+    /// one.
+    #[derive(Clone, Copy)]
+    pub(in super::super) struct Avx512(Avx2);
+
+    impl Avx512 {
+        /// Asks the processor.
+        pub(in super::super) fn found() -> Option<Self> {
+            let found = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw");
+            Avx2::found().filter(|_| found).map(Self)
+        }
+
+        #[inline(always)]
+        fn load(self, bytes: &[u8; COLUMNS]) -> __m512i {
+            // SAFETY: 64 bytes are there, the load needs no alignment, and the processor has
+            // AVX-512, or there would be no `self`.
+            unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
+        }
+
+        #[inline(always)]
+        fn words(self, words: &[u64; WORDS]) -> __m512i {
+            // SAFETY: as in `load`.
+            unsafe { _mm512_loadu_si512(words.as_ptr().cast()) }
+        }
+    }
+
+    impl Compare for Avx512 {
+        #[inline(always)]
+        fn equal(self, a: &[u8; COLUMNS], b: &[u8; COLUMNS]) -> u64 {
+            // SAFETY: the processor has AVX-512, as in `load`.
+            unsafe { _mm512_cmpeq_epi8_mask(self.load(a), self.load(b)) }
+        }
+
+        #[inline(always)]
+        fn starts<const K: usize, const MIN: u32>(self, differences: &Differences<K>) -> u64 {
+            if !K.is_multiple_of(WORDS) {
+                return self.0.starts::<K, MIN>(differences);
+            }
+            // SAFETY: the processor has AVX-512, as in `load`.
+            unsafe {
+                let ones = _mm512_set1_epi64(-1);
+                let mut all = _mm512_setzero_si512();
+                for words in differences.0.as_chunks::<WORDS>().0 {
+                    let differ = self.words(words);
+                    let mut ends = differ;
+                    for column in 1..MIN {
+                        let count = _mm_cvtsi32_si128(column as i32);
+                        ends = _mm512_or_si512(ends, _mm512_srl_epi64(differ, count));
+                    }
+                    all = _mm512_or_si512(all, _mm512_andnot_si512(ends, ones));
+                }
+                _mm512_reduce_or_epi64(all) as u64
+            }
+        }
+
+        #[inline(always)]
+        fn longest<const K: usize>(self, differences: &Differences<K>, from: u32) -> Longest {
+            const { assert!(K / WORDS <= MAX_REGISTERS) };
+            if !K.is_multiple_of(WORDS) {
+                return self.0.longest(differences, from);
+            }
+            // SAFETY: the processor has AVX-512, as in `load`.
+            unsafe {
+                let zero = _mm512_setzero_si512();
+                let count = _mm_cvtsi32_si128(from as i32);
+                // The lowest set bit of each word is where its run ends.
+                let (mut ends, mut any) = ([zero; MAX_REGISTERS], zero);
+                for (end, words) in ends.iter_mut().zip(differences.0.as_chunks::<WORDS>().0) {
+                    let differ = _mm512_srl_epi64(self.words(words), count);
+                    *end = _mm512_and_si512(differ, _mm512_sub_epi64(zero, differ));
+                    any = _mm512_or_si512(any, *end);
+                }
+                let length = 63 - (_mm512_reduce_or_epi64(any) as u64).leading_zeros();
+                let farthest = _mm512_set1_epi64(1_i64 << length);
+                let mut slots = 0;
+                for (register, end) in ends.iter().take(K / WORDS).enumerate() {
+                    let is_farthest = _mm512_cmpeq_epi64_mask(*end, farthest);
+                    slots |= u64::from(is_farthest) << (WORDS * register);
+                }
+                Longest { length, slots }
+            }
         }
     }
 }

@@ -63,7 +63,8 @@ fn payloads(bytes: &[u8]) -> Vec<&[u8]> {
             break;
         }
         if next - start > MAX_PAYLOAD_BYTES && end > start {
-            payloads.push(&bytes[start..end]);
+            // One record may be larger than a block.
+            payloads.extend(bytes[start..end].chunks(MAX_PAYLOAD_BYTES));
             start = end;
         }
         end = next;

@@ -50,6 +50,26 @@ impl<V: Copy> SeenReads<V> {
     }
 }
 
+/// Counts reads whose id was there before, where all are written.
+#[derive(Debug, Default)]
+pub struct RepeatedIds {
+    seen: SeenReads<()>,
+    /// Such reads.
+    pub count: u64,
+    /// The id of the first of them.
+    pub first: Option<Vec<u8>>,
+}
+
+impl RepeatedIds {
+    /// Adds a read that is written.
+    pub fn add(&mut self, read_id: &[u8]) {
+        if self.seen.add(read_id, ()).is_some() {
+            self.count += 1;
+            self.first.get_or_insert_with(|| read_id.to_vec());
+        }
+    }
+}
+
 /// Hashes of a read. They are compared only between reads of one id, so 64 bits are enough.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Content {
@@ -117,6 +137,20 @@ impl Deduplication {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn reads_of_an_id_that_was_there_are_counted_and_the_first_is_named() {
+        let mut repeated = RepeatedIds::default();
+        let uuid = b"0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9".as_slice();
+        for id in [b"r1".as_slice(), uuid, b"r2"] {
+            repeated.add(id);
+        }
+        assert_eq!((repeated.count, &repeated.first), (0, &None));
+        for id in [uuid, b"r2", uuid] {
+            repeated.add(id);
+        }
+        assert_eq!((repeated.count, repeated.first.as_deref()), (3, Some(uuid)));
+    }
 
     #[test]
     fn the_first_read_of_an_id_is_written_and_others_are_left_out_or_lost() {

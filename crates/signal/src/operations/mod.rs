@@ -12,7 +12,7 @@ pub(crate) mod transcode;
 pub use copy::Copy;
 pub use degrade::Dataset;
 pub use demultiplex::{DemuxError, DemuxOptions, DemuxTable};
-pub use duplicates::{Deduplication, SeenReads};
+pub use duplicates::{Deduplication, RepeatedIds, SeenReads};
 pub use index::{Locate, LocateScratch, Located};
 pub use merge::{Differences, HeaderUnion, UnionError, UnionOptions};
 pub use metadata::{Skim, column_names};

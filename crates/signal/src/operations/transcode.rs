@@ -92,7 +92,7 @@ pub struct EncodedRead {
     pub group: u32,
     /// Categories, for [`Route::ByCategory`]: a range of [`Encoded::categories`].
     pub categories: Range<u32>,
-    /// Where its id ends in those of the batch, and its hashes, for reads that are compared.
+    /// Where its id ends in those of the batch, and its hashes, where reads are compared.
     identity: (usize, Content),
 }
 
@@ -109,7 +109,7 @@ pub struct Encoded {
     pub tally: Tally,
     /// The file that they are from.
     source: Option<Arc<Path>>,
-    /// Read ids, one after the other, of reads that are compared.
+    /// Read ids, one after the other.
     ids: Vec<u8>,
 }
 
@@ -120,6 +120,16 @@ impl Encoded {
         self.categories.clear();
         self.tally.clear();
         self.ids.clear();
+    }
+
+    /// Ids of the reads, in order; before any are taken out.
+    pub fn read_ids(&self) -> impl Iterator<Item = &[u8]> {
+        let mut start = 0;
+        self.reads.iter().map(move |read| {
+            let id = &self.ids[start..read.identity.0];
+            start = read.identity.0;
+            id
+        })
     }
 
     /// Takes out the reads that were there before; batches in order.
@@ -215,10 +225,8 @@ impl<'a> Transcode<'a> {
         let Prepared { group, categories, is_same } = prepared;
         let started = Instant::now();
         self.encode(scratch, stored, is_same, &mut output.bytes)?;
-        let content = self.compares.then(|| {
-            output.ids.extend_from_slice(&scratch.read.read_id);
-            Content::of(&scratch.read)
-        });
+        output.ids.extend_from_slice(&scratch.read.read_id);
+        let content = self.compares.then(|| Content::of(&scratch.read));
         let identity = (output.ids.len(), content.unwrap_or_default());
         output.reads.push(EncodedRead { end: output.bytes.len(), group, categories, identity });
         self.components.encode.book(started);

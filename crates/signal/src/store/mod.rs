@@ -241,6 +241,12 @@ pub trait SignalStore: Send + Sync {
     /// What all its reads have in common.
     fn header(&self) -> &SignalHeader;
 
+    /// Names of header attributes that are not as the file has them: SLOW5 has no place for a tab
+    /// or a line break, where they have a blank.
+    fn changed_attributes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Bytes of the file.
     fn size_bytes(&self) -> u64;
 

@@ -23,6 +23,10 @@ const BATCH_READS: u64 = 32;
 pub(super) trait Table: Send + Sync {
     const FORMAT: StoreFormat;
     fn header(&self) -> &SignalHeader;
+    /// As [`SignalStore::changed_attributes`].
+    fn changed_attributes(&self) -> Vec<String> {
+        Vec::new()
+    }
     fn reads(&self) -> usize;
     /// The id of a read as the table has it; empty past the end.
     fn read_id(&self, index: usize) -> Vec<u8>;
@@ -125,6 +129,11 @@ impl Table for Pod5File {
         self.header()
     }
 
+    fn changed_attributes(&self) -> Vec<String> {
+        let text = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
+        self.changed_attributes().map(text).collect()
+    }
+
     fn reads(&self) -> usize {
         self.reads()
     }
@@ -164,6 +173,10 @@ impl<T: Table> SignalStore for TableFile<T> {
 
     fn header(&self) -> &SignalHeader {
         self.table.header()
+    }
+
+    fn changed_attributes(&self) -> Vec<String> {
+        self.table.changed_attributes()
     }
 
     fn size_bytes(&self) -> u64 {

@@ -77,6 +77,11 @@ impl Pod5File {
         &self.header
     }
 
+    /// Header attributes that are not as the file has them, by name.
+    pub(crate) fn changed_attributes(&self) -> impl Iterator<Item = &[u8]> {
+        self.mapping.changed()
+    }
+
     /// Number of reads.
     #[must_use]
     pub(crate) fn reads(&self) -> usize {

@@ -1,7 +1,7 @@
 //! What a value of POD5 is called in SLOW5: header, auxiliary fields and a read's values, as
 //! blue-crab 0.6.0 writes them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use seqloom_format::pod5::{ReadRow, RunInfo, RunValue};
 use seqloom_format::signal::{AuxiliaryField, AuxiliaryType, SignalHeader, SignalRead};
@@ -50,6 +50,8 @@ struct Group {
 pub(super) struct Mapping {
     groups: HashMap<Vec<u8>, Group>,
     end_reasons: Vec<Vec<u8>>,
+    /// Attributes whose name or value is not as the file has it.
+    changed: BTreeSet<Vec<u8>>,
 }
 
 impl Mapping {
@@ -89,8 +91,17 @@ impl Mapping {
             auxiliary: auxiliary_fields(&end_reasons),
             ..SignalHeader::default()
         };
+        let mut changed = BTreeSet::new();
         for (group, run) in kept.iter().enumerate() {
             for Attribute { name, value } in attributes(run) {
+                let (name, value) = (on_one_line(name), on_one_line(value));
+                if name.is_changed || value.is_changed {
+                    changed.insert(name.text.clone());
+                }
+                let (name, value) = (name.text, value.text);
+                if name.is_empty() {
+                    continue;
+                }
                 if header.attributes.len().saturating_mul(kept.len()) > MAX_ATTRIBUTES {
                     return Err(Defect::TooManyAttributes);
                 }
@@ -99,7 +110,12 @@ impl Mapping {
                 values[group] = value;
             }
         }
-        Ok((Self { groups, end_reasons }, header))
+        Ok((Self { groups, end_reasons, changed }, header))
+    }
+
+    /// Names of the attributes that SLOW5 cannot hold as the file has them, in their order.
+    pub(super) fn changed(&self) -> impl Iterator<Item = &[u8]> {
+        self.changed.iter().map(Vec::as_slice)
     }
 
     /// Fills all of `read` but its samples.
@@ -240,6 +256,22 @@ fn attributes(run: &RunInfo) -> Vec<Attribute> {
     attributes
 }
 
+/// A text, and whether it is another one than was given.
+struct OnOneLine {
+    text: Vec<u8>,
+    is_changed: bool,
+}
+
+/// A text with blanks for tabs and line breaks, which no header of SLOW5 can hold.
+fn on_one_line(mut text: Vec<u8>) -> OnOneLine {
+    let mut is_changed = false;
+    for byte in text.iter_mut().filter(|byte| matches!(byte, b'\t' | b'\n')) {
+        *byte = b' ';
+        is_changed = true;
+    }
+    OnOneLine { text, is_changed }
+}
+
 /// Decimal digits, without asking for memory.
 fn decimal(mut number: u32, digits: &mut [u8; 10]) -> &[u8] {
     let mut start = digits.len();
@@ -270,7 +302,8 @@ mod tests {
         let labels = labels(found.into_iter());
         assert_eq!(labels.len(), 12);
         assert_eq!(labels[10..], [b"new_one".to_vec(), b"x".to_vec()]);
-        let mapping = Mapping { groups: HashMap::new(), end_reasons: labels };
+        let (groups, changed) = (HashMap::new(), BTreeSet::new());
+        let mapping = Mapping { groups, end_reasons: labels, changed };
         fn t(mapping: &Mapping, name: Option<&[u8]>, expected: u8) {
             assert_eq!(mapping.end_reason(name), expected, "{name:?}");
         }
@@ -301,6 +334,16 @@ mod tests {
         assert_eq!(*of("run_id"), [b"a".to_vec(), b"z".to_vec()]);
         assert_eq!(*of("t"), [Vec::new(), b"1".to_vec()]);
         assert_eq!(*of("adc_min"), [b"-4096".to_vec(), b"-4096".to_vec()]);
+        let free = [("note", "a\tb"), ("two\tnames", "c"), ("", "d"), ("good", "e f"), ("n", "\n")];
+        let free = free.map(|(name, value)| (name.into(), value.into()));
+        let (mapping, header) = Mapping::new(&[run("a", free.into())], std::iter::empty()).unwrap();
+        assert_eq!(mapping.changed().collect::<Vec<_>>(), [&b"n"[..], b"note", b"two names"]);
+        let of = |name: &str| &header.attributes[name.as_bytes()][0];
+        assert_eq!(
+            [of("note"), of("two names"), of("good"), of("n")],
+            ["a b", "c", "e f", " "].map(|it| it.as_bytes())
+        );
+        assert!(!header.attributes.contains_key(&b""[..]));
         let odd: Vec<RunInfo> = (0..2_100)
             .map(|i| run(&i.to_string(), vec![(format!("own {i}").into(), Vec::new())]))
             .collect();
