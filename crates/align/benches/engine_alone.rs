@@ -1,6 +1,7 @@
 //! The engine alone on reads in memory: the floor under `seqloom align`'s CPU time.
 //!
-//! `cargo bench -p seqloom-align --bench engine_alone -- PREFIX R1.fq R2.fq THREADS [PASSES [LANES]]`
+//! `cargo bench -p seqloom-align --bench engine_alone --
+//! PREFIX R1.fq R2.fq THREADS [PASSES [LANES]]`
 //!
 //! Reads are parsed before the clock starts. Every batch of every cohort of 100 Mbp goes through
 //! the engine's three phases into a sink that only counts; nothing else runs in between. Prints

@@ -5,9 +5,10 @@
 //! waiting for each other's heaps.
 //!
 //! Where there is no more memory the process ends, with one line and exit code 1, at the allocation
-//! that fails: neither Rust's collections nor most C libraries can go on without. Under a limit of address space that is the rule rather than the exception, so
-//! there signals that want of memory leads to (a thread without a stack, an exception that nobody
-//! catches) end in the same line. What has a final name by then is complete.
+//! that fails: neither Rust's collections nor most C libraries can go on without. Under a limit of
+//! address space that is the rule rather than the exception, so there signals that want of memory
+//! leads to (a thread without a stack) end in the same line. What has a final name by then is
+//! complete.
 
 use std::fs::File;
 

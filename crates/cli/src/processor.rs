@@ -1,7 +1,8 @@
 //! The processor that the program needs, looked at before anything else.
 //!
 //! Nothing is tested on a processor without AVX2, so none is let in. This stands in
-//! `.preinit_array`, in front of all constructors, and uses nothing but `cpuid`, `write` and `_exit`.
+//! `.preinit_array`, in front of all constructors, and uses nothing but `cpuid`, `write` and
+//! `_exit`.
 
 #![allow(unsafe_code)]
 

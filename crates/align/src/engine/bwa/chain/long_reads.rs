@@ -1,8 +1,8 @@
 //! Seeds of long reads, which may lie where they do by chance (`mem_flt_chained_seeds`).
 //!
 //! In a read of some 700 bases and more a short seed says little. bwa aligns each once more with
-//! the bases around it, and drops those whose alignment scores too little. The others are ordered by
-//! that score from then on.
+//! the bases around it, and drops those whose alignment scores too little. The others are ordered
+//! by that score from then on.
 
 use super::super::extend::Basis;
 use super::super::float::{log, truncated};

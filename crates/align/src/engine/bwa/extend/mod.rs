@@ -1,10 +1,10 @@
 //! From the chains of reads to their regions (`mem_chain2aln`, `mem_align1_core`).
 //!
 //! The seeds of a chain are extended from the longest down, to the left and then to the right; one
-//! that lies in a region found before is passed over. So what is extended depends on what was found.
-//! Here the longest seed of every chain is extended at once, side by side; then read by read, in
-//! bwa's order, what was found is taken or passed over, and reads that need another seed wait for
-//! the next round.
+//! that lies in a region found before is passed over. So what is extended depends on what was
+//! found. Here the longest seed of every chain is extended at once, side by side; then read by
+//! read, in bwa's order, what was found is taken or passed over, and reads that need another seed
+//! wait for the next round.
 
 mod contained;
 mod dispatch;

@@ -2,8 +2,8 @@
 //!
 //! Regions are compared in the order of their ends. Two that share nearly all of both intervals are
 //! one: the better stays, of equal ones the later. That order decides which of several dies, and
-//! where ends are equal it is the order that klib's sort leaves. Two that do not share so much may be
-//! parts of one with a gap between them: the later then takes the place of both.
+//! where ends are equal it is the order that klib's sort leaves. Two that do not share so much may
+//! be parts of one with a gap between them: the later then takes the place of both.
 
 use super::super::order::introsort::introsort;
 use super::super::settings::Settings;
@@ -33,9 +33,7 @@ pub(in super::super) fn remove_redundant(
     for at in 1..scratch.sorted.len() {
         compare_with_earlier(&mut scratch.sorted, at, settings, &mut merge);
     }
-    regions.clear();
-    regions.extend(scratch.sorted.iter().filter(|it| it.read_end > it.read_start));
-    sort_by_score(regions);
+    sort_by_score(&scratch.sorted, regions);
 }
 
 /// Puts the regions in `scratch.sorted`, in klib's order of ends.
@@ -54,18 +52,21 @@ fn sort_by_end(regions: &[Region], scratch: &mut RedundantScratch) {
     sorted.extend(ends.iter().map(|&(_, number)| regions[number as usize]));
 }
 
-/// Sorts regions by score, then by where they begin; of equal ones, which only merges leave, the one
-/// stays that klib's sort puts first.
-fn sort_by_score(regions: &mut Vec<Region>) {
+/// Puts those of `sorted` that stay in `regions`, by score, then by where they begin. Of equal
+/// ones, which only merges leave, the one stays that klib's sort puts first.
+fn sort_by_score(sorted: &[Region], regions: &mut Vec<Region>) {
     let key = |it: &Region| (-it.score, it.reference_start, it.read_start);
-    let mut sorted = regions.clone();
-    sorted.sort_unstable_by_key(key);
-    if sorted.windows(2).any(|two| key(&two[0]) == key(&two[1])) {
-        sorted.clone_from(regions);
-        introsort(&mut sorted, |a, b| key(a) < key(b));
-        sorted.dedup_by_key(|it| key(it));
+    let take = |regions: &mut Vec<Region>| {
+        regions.clear();
+        regions.extend(sorted.iter().filter(|it| it.read_end > it.read_start));
+    };
+    take(regions);
+    regions.sort_unstable_by_key(key);
+    if regions.windows(2).any(|two| key(&two[0]) == key(&two[1])) {
+        take(regions);
+        introsort(regions, |a, b| key(a) < key(b));
+        regions.dedup_by_key(|it| key(it));
     }
-    *regions = sorted;
 }
 
 /// Compares a region with those before it, nearest first. What is redundant becomes empty.

@@ -16,7 +16,7 @@ use super::Region;
 use super::redundant::are_one;
 
 /// What regions are sorted by.
-fn key(region: &Region) -> (i32, i64, i32) {
+fn key(region: &Region) -> impl Ord + use<> {
     (-region.score, region.reference_start, region.read_start)
 }
 
@@ -86,7 +86,7 @@ mod tests {
 
     use super::super::super::oracle::emit;
     use super::super::super::oracle::index::Options;
-    use super::super::redundant::{RedundantScratch, remove_redundant};
+    use super::super::redundant::remove_redundant;
     use super::*;
 
     /// Settings, and by how much regions may lie apart.
@@ -98,7 +98,7 @@ mod tests {
     fn add_by_sort(regions: &mut Vec<Region>, region: &Region, settings: &Settings) {
         let at = regions.iter().position(|it| it.score < region.score).unwrap_or(regions.len());
         regions.insert(at, *region);
-        remove_redundant(regions, settings, &mut RedundantScratch::default(), |_, _| None);
+        remove_redundant(regions, settings, &mut <_>::default(), |_, _| None);
     }
 
     proptest! {
@@ -110,7 +110,7 @@ mod tests {
             moves in proptest::collection::vec((any::<u16>(), -3..4_i64, 0..4_i32), 0..30),
         ) {
             let settings = settings();
-            remove_redundant(&mut regions, &settings, &mut RedundantScratch::default(), |_, _| None);
+            remove_redundant(&mut regions, &settings, &mut <_>::default(), |_, _| None);
             let mut met = Vec::new();
             // Others, and some that nearly are the ones that are there.
             let mut all = more;
@@ -136,7 +136,7 @@ mod tests {
                 }
                 // What is left stays as it is.
                 let mut again = expected.clone();
-                remove_redundant(&mut again, &settings, &mut RedundantScratch::default(), |_, _| None);
+                remove_redundant(&mut again, &settings, &mut <_>::default(), |_, _| None);
                 prop_assert_eq!(&again, &expected);
                 regions = expected;
             }

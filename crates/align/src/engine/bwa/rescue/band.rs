@@ -4,7 +4,7 @@
 //! diagonal. Beside the band all scores are 0.
 
 use super::super::lanes::{Lanes, Unit};
-use super::kernel::{self, Base, Gaps, Scores, Strings};
+use super::kernel::{self, Base, Gaps, Peak, Scores, Strings};
 use super::parts::Parts;
 
 /// A query, the part of a window that a band crosses, and the band.
@@ -40,7 +40,7 @@ pub(super) fn align<T: Unit, const N: usize>(
 ) {
     let width = all.iter().map(|it| it.width).max().unwrap_or(0);
     load(all, width, scores, work);
-    let (best, column) = matrix(work, width, &Gaps::new(scores.settings));
+    let Peak { score: best, column } = matrix(work, width, &Gaps::new(scores.settings));
     for (lane, it) in all.iter().enumerate() {
         // Rows of the kernel that the window has.
         let skipped = it.first_row.min(0).unsigned_abs() as usize;
@@ -87,7 +87,7 @@ fn matrix<T: Unit, const N: usize>(
     work: &mut BandWork<T, N>,
     width: usize,
     gaps: &Gaps<T, N>,
-) -> (Lanes<T, N>, Lanes<T, N>) {
+) -> Peak<T, N> {
     let zero = Lanes::all(T::ZERO);
     let (mut most, mut place) = (zero, zero);
     let rows = work.target.iter().zip(&mut work.rows);
@@ -116,5 +116,5 @@ fn matrix<T: Unit, const N: usize>(
         place = place.where_above(most_here, most, place_here);
         most = most.larger(most_here);
     }
-    (most, place)
+    Peak { score: most, column: place }
 }

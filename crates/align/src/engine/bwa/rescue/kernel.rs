@@ -92,7 +92,8 @@ pub(super) struct Work<T, const N: usize> {
     rows: Vec<Lanes<T, N>>,
 }
 
-/// Aligns up to `N` queries to their windows; what each comes to is put behind `out`. Windows have [`MOST_ROWS`] at most, and scores fit `T`.
+/// Aligns up to `N` queries to their windows; what each comes to is put behind `out`. Windows have
+/// [`MOST_ROWS`] at most, and scores fit `T`.
 #[inline(always)]
 pub(super) fn align<T: Unit, const N: usize>(
     all: &[Whole],
@@ -158,9 +159,9 @@ fn load<T: Unit, const N: usize>(all: &[Whole], scores: &Scores<'_>, work: &mut 
 
 /// Of each lane, the best score of all rows, and the first column that has it in the first such
 /// row.
-struct Peak<T, const N: usize> {
-    score: Lanes<T, N>,
-    column: Lanes<T, N>,
+pub(super) struct Peak<T, const N: usize> {
+    pub(super) score: Lanes<T, N>,
+    pub(super) column: Lanes<T, N>,
 }
 
 /// Goes through the matrix, two rows at a time, and leaves the best score of each row; of the best
