@@ -226,3 +226,50 @@ fn regions_amid_pieces_of_the_read() {
         assert!(counts.of(Verdict::Chained) > 200, "{options:?} {counts:?}");
     }
 }
+
+/// Arrays of a short unit with a few mismatches, each between pieces of its own, some of them
+/// twice; and reads across their borders, with a mismatch or none. Of such a read a chain beside
+/// the diagonal may weigh more than that on it: it is extended first, and what lies in its region
+/// is passed over.
+#[test]
+fn regions_in_tandem_arrays() {
+    let rounds = if std::env::var_os("SEQLOOM_SLOW").is_some() { 40 } else { 4 };
+    for seed in 1..=rounds {
+        let mut dice = Dice(1000 + seed);
+        let mut pieces: Vec<Vec<u8>> = Vec::new();
+        for _ in 0..60 {
+            let period = 8 + dice.below(20);
+            let unit = dice.bases(period);
+            let copies = 3 + dice.below(8);
+            let mut array = unit.repeat(copies);
+            (0..dice.below(6)).for_each(|_| dice.substitute(&mut array));
+            let piece = [dice.bases(60), array, dice.bases(60)].concat();
+            let mut again = piece.clone();
+            (0..dice.below(8)).for_each(|_| dice.substitute(&mut again));
+            if dice.below(3) == 0 {
+                again.drain(60..60 + period);
+            }
+            pieces.push(piece);
+            if dice.below(2) == 0 {
+                pieces.push(again);
+            }
+        }
+        let genome = genome_of(&mut dice, &pieces, 300);
+        let text = genome.contigs[0].bases.clone();
+        let mut reads = Vec::new();
+        let mut start = 0;
+        for piece in &pieces {
+            start += 300;
+            for _ in 0..20 {
+                let length = [60, 90, 106, 150][dice.below(4)];
+                let from = start + dice.below(piece.len() + length) - length;
+                let mut bases = text[from..from + length].to_vec();
+                (0..dice.below(3)).for_each(|_| dice.substitute(&mut bases));
+                reads.push(if dice.below(2) == 0 { turned(&bases) } else { bases });
+            }
+            start += piece.len();
+        }
+        let counts = compare_all(&genome, &BwaOptions::default(), &reads);
+        assert!(counts.of(Verdict::Chained) > reads.len() as u64 / 20, "{counts:?}");
+    }
+}
