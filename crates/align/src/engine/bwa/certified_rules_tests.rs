@@ -228,9 +228,7 @@ fn regions_amid_pieces_of_the_read() {
 }
 
 /// Arrays of a short unit with a few mismatches, each between pieces of its own, some of them
-/// twice; and reads across their borders, with a mismatch or none. Of such a read a chain beside
-/// the diagonal may weigh more than that on it: it is extended first, and what lies in its region
-/// is passed over.
+/// twice; and reads across their borders, with two mismatches at most.
 #[test]
 fn regions_in_tandem_arrays() {
     let rounds = if std::env::var_os("SEQLOOM_SLOW").is_some() { 40 } else { 4 };

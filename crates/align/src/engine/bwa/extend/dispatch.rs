@@ -5,7 +5,9 @@
 #![allow(unsafe_code)]
 
 use super::super::settings::{GAP, Settings};
-use super::kernel::{self, Extension, OneWork, Side, Work};
+use super::kernel::{self, Work};
+use super::one::{OneWork, extend_one};
+use super::side::{Extension, Side};
 
 /// Working memory for 8 and 16 bits, of `N` and `M` lanes.
 #[derive(Debug, Default)]
@@ -104,7 +106,7 @@ impl Kernels {
 
     /// Extends one seed.
     pub(super) fn extend_one(&mut self, side: &Side<'_>, settings: &Settings) -> Extension {
-        kernel::extend_one(side, settings, &mut self.one)
+        extend_one(side, settings, &mut self.one)
     }
 
     /// Extends seeds of one size, as many as there are lanes at most; what each comes to is put
@@ -119,7 +121,7 @@ impl Kernels {
         match (&mut self.width, size) {
             (_, Size::Large) => {
                 let one = &mut self.one;
-                out.extend(sides.iter().map(|side| kernel::extend_one(side, settings, one)));
+                out.extend(sides.iter().map(|side| extend_one(side, settings, one)));
             }
             (Width::Plain(work), Size::Small) => {
                 kernel::extend(sides, settings, &mut work.small, out);

@@ -9,6 +9,8 @@
 mod contained;
 mod dispatch;
 mod kernel;
+mod one;
+mod side;
 mod sides;
 mod window;
 
@@ -396,7 +398,7 @@ impl Job {
 
     fn take_left(
         &mut self,
-        (found, band): (kernel::Extension, i32),
+        (found, band): (side::Extension, i32),
         seed: &PlacedSeed,
         settings: &Settings,
     ) {
@@ -415,7 +417,7 @@ impl Job {
 
     fn take_right(
         &mut self,
-        (found, band): (kernel::Extension, i32),
+        (found, band): (side::Extension, i32),
         seed: &PlacedSeed,
         read_bases: i32,
         settings: &Settings,

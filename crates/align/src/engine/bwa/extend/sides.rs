@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::super::settings::Settings;
 use super::dispatch::{Kernels, Size};
-use super::kernel::{Extension, Side, inner_band};
+use super::side::{Extension, Side, inner_band};
 
 /// Fewer sides than this share of the lanes are extended one by one.
 const LEAST_SHARE: usize = 16;

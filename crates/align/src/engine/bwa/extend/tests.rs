@@ -4,7 +4,7 @@ use super::super::certified_tests::Dice;
 use super::super::oracle::index::Options;
 use super::super::{BwaOptions, Preset, oracle};
 use super::dispatch::{Kernels, Size};
-use super::kernel::{Extension, Side, inner_band};
+use super::side::{Extension, Side, inner_band};
 use super::*;
 
 /// The bases of a side, and what it starts from.
