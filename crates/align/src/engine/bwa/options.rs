@@ -1,4 +1,4 @@
-//! The command's options in the library's structure.
+//! bwa's options, as the command has them.
 
 use std::str::FromStr;
 

@@ -123,8 +123,7 @@ impl Chains {
 
     /// The first chain on the diagonal of `region`, which is the diagonal's. Its region is that one
     /// if all its seeds lie on the diagonal, and its longest, of equal ones the last, is the
-    /// region's: the other seeds lie in the region. Whether another chain comes near, on the
-    /// diagonal or beside it, is asked of those that the library keeps.
+    /// region's: the other seeds lie in the region. It holds if no chain is extended before it.
     pub(crate) fn main(&self, region: Known) -> Option<MainChain> {
         let on_diagonal =
             |seed: &PlacedSeed| seed.place - i64::from(seed.base) == region.place as i64;

@@ -27,6 +27,9 @@ pub(super) fn operation(length: usize, kind: u32) -> u32 {
     (length as u32) << 4 | kind
 }
 
+/// The code of N.
+const UNKNOWN: u8 = 4;
+
 /// The band is doubled so often at most.
 const MOST_BANDS: usize = 3;
 
@@ -55,6 +58,8 @@ impl Tracer {
         if !self.load(read, region, reference) {
             return false;
         }
+        // Here bwa takes every other letter for N.
+        self.query.iter_mut().for_each(|code| *code = (*code).min(UNKNOWN));
         let widest = settings.band << 2;
         let mut band = first_band(region, settings);
         let mut last = i32::MIN;

@@ -218,10 +218,9 @@ fn on_diagonal(side: &Side<'_>, mismatches: i32, first: usize, settings: &Settin
     let lost = mismatches * (settings.matching - settings.mismatch_score);
     let end_score = side.seed_score + whole * settings.matching - lost;
     let before = side.seed_score + first as i32 * settings.matching;
+    // With no mismatch the two are one.
     let (score, bases) =
         if end_score > before { (end_score, whole) } else { (before, first as i32) };
-    // With no mismatch the two are one.
-    let (score, bases) = if mismatches == 0 { (end_score, whole) } else { (score, bases) };
     Extension {
         score,
         query_bases: bases,

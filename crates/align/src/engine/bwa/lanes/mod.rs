@@ -4,8 +4,12 @@
 //! for a processor that has them; as fast as to name the instructions. A [`Unit`] is 8 bits wide
 //! where scores stay small, else 16.
 
+use std::ops::{BitAnd, BitOr, Not};
+
 /// A score of one lane.
-pub(super) trait Unit: Copy + PartialEq + PartialOrd {
+pub(super) trait Unit:
+    Copy + Ord + BitAnd<Output = Self> + BitOr<Output = Self> + Not<Output = Self>
+{
     const ZERO: Self;
     /// A price so high that nothing is left.
     const ALL: Self;
@@ -20,24 +24,24 @@ pub(super) trait Unit: Copy + PartialEq + PartialOrd {
     fn next(self) -> Self;
     /// Not below 0.
     fn less(self, price: Self) -> Self;
+    /// The largest in place of a larger sum.
+    fn plus(self, other: Self) -> Self;
     /// More by `gain` if two bases are the same, and less by `price` in any case. It may be below 0
     /// only for a type with a sign.
     fn scored(self, same: bool, gain: Self, price: Self) -> Self;
 
-    fn larger(self, other: Self) -> Self;
-    fn smaller(self, other: Self) -> Self;
-    /// The largest in place of a larger sum.
-    fn plus(self, other: Self) -> Self;
     /// All bits or none.
-    fn mask(of: bool) -> Self;
-    /// The bits that both have.
-    fn and(self, other: Self) -> Self;
-    /// The bits that `other` does not have.
-    fn and_not(self, other: Self) -> Self;
-    /// The bits of either.
-    fn or(self, other: Self) -> Self;
+    #[inline(always)]
+    fn mask(of: bool) -> Self {
+        if of { !Self::ZERO } else { Self::ZERO }
+    }
+
     /// One of two, by bits of all ones or none: a choice would be made a jump.
-    fn one_of(takes_first: bool, first: Self, second: Self) -> Self;
+    #[inline(always)]
+    fn one_of(takes_first: bool, first: Self, second: Self) -> Self {
+        let mask = Self::mask(takes_first);
+        (mask & first) | (!mask & second)
+    }
 }
 
 impl Unit for u8 {
@@ -77,44 +81,8 @@ impl Unit for u8 {
     }
 
     #[inline(always)]
-    fn larger(self, other: Self) -> Self {
-        self.max(other)
-    }
-
-    #[inline(always)]
-    fn smaller(self, other: Self) -> Self {
-        self.min(other)
-    }
-
-    #[inline(always)]
     fn plus(self, other: Self) -> Self {
         self.saturating_add(other)
-    }
-
-    #[inline(always)]
-    fn mask(of: bool) -> Self {
-        if of { !0 } else { 0 }
-    }
-
-    #[inline(always)]
-    fn and(self, other: Self) -> Self {
-        self & other
-    }
-
-    #[inline(always)]
-    fn and_not(self, other: Self) -> Self {
-        self & !other
-    }
-
-    #[inline(always)]
-    fn or(self, other: Self) -> Self {
-        self | other
-    }
-
-    #[inline(always)]
-    fn one_of(takes_first: bool, first: Self, second: Self) -> Self {
-        let mask = if takes_first { !0 } else { 0 };
-        (mask & first) | (!mask & second)
     }
 }
 
@@ -155,44 +123,8 @@ impl Unit for i16 {
     }
 
     #[inline(always)]
-    fn larger(self, other: Self) -> Self {
-        self.max(other)
-    }
-
-    #[inline(always)]
-    fn smaller(self, other: Self) -> Self {
-        self.min(other)
-    }
-
-    #[inline(always)]
     fn plus(self, other: Self) -> Self {
         self.saturating_add(other)
-    }
-
-    #[inline(always)]
-    fn mask(of: bool) -> Self {
-        if of { !0 } else { 0 }
-    }
-
-    #[inline(always)]
-    fn and(self, other: Self) -> Self {
-        self & other
-    }
-
-    #[inline(always)]
-    fn and_not(self, other: Self) -> Self {
-        self & !other
-    }
-
-    #[inline(always)]
-    fn or(self, other: Self) -> Self {
-        self | other
-    }
-
-    #[inline(always)]
-    fn one_of(takes_first: bool, first: Self, second: Self) -> Self {
-        let mask = if takes_first { !0 } else { 0 };
-        (mask & first) | (!mask & second)
     }
 }
 
@@ -217,7 +149,7 @@ impl<T: Unit, const N: usize> Lanes<T, N> {
 
     #[inline(always)]
     pub(super) fn larger(self, other: Self) -> Self {
-        self.with(other, T::larger)
+        self.with(other, T::max)
     }
 
     /// The numbers of the next columns.
@@ -255,7 +187,7 @@ impl<T: Unit, const N: usize> Lanes<T, N> {
 
     #[inline(always)]
     pub(super) fn smaller(self, other: Self) -> Self {
-        self.with(other, T::smaller)
+        self.with(other, T::min)
     }
 
     #[inline(always)]
@@ -285,19 +217,19 @@ impl<T: Unit, const N: usize> Lanes<T, N> {
     /// These in the lanes of a mask, and 0 in others.
     #[inline(always)]
     pub(super) fn only(self, mask: Self) -> Self {
-        self.with(mask, T::and)
+        self.with(mask, T::bitand)
     }
 
     /// 0 in the lanes of a mask, and these in others.
     #[inline(always)]
     pub(super) fn without(self, mask: Self) -> Self {
-        self.with(mask, T::and_not)
+        self.with(mask, |one, mask| one & !mask)
     }
 
     /// These in the lanes of a mask, and those of `other` in others.
     #[inline(always)]
     pub(super) fn chosen(self, mask: Self, other: Self) -> Self {
-        self.only(mask).with(other.without(mask), T::or)
+        self.only(mask).with(other.without(mask), T::bitor)
     }
 
     /// These in the lanes in which `score` is not below `most`, and those of `other` in others.
@@ -319,18 +251,18 @@ impl<T: Unit, const N: usize> Lanes<T, N> {
     /// Whether any lane has a bit.
     #[inline(always)]
     pub(super) fn is_any(self) -> bool {
-        self.0.into_iter().fold(T::ZERO, T::or) != T::ZERO
+        self.0.into_iter().fold(T::ZERO, T::bitor) != T::ZERO
     }
 
     /// The greatest of all, as an index.
     #[inline(always)]
     pub(super) fn greatest(self) -> usize {
-        self.0.into_iter().fold(T::ZERO, T::larger).as_index()
+        self.0.into_iter().fold(T::ZERO, T::max).as_index()
     }
 
     /// The least of all, as an index.
     #[inline(always)]
     pub(super) fn least(self) -> usize {
-        self.0.into_iter().fold(T::ALL, T::smaller).as_index()
+        self.0.into_iter().fold(T::ALL, T::min).as_index()
     }
 }

@@ -1,5 +1,4 @@
-//! What the engine's library has once for all workers, behind safe handles: options, and the loaded
-//! index, which can be read where the library has it, without a copy ([`Index::parts`]).
+//! What the library has once for all workers, behind safe handles: options, and the loaded index.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, CString};

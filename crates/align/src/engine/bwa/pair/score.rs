@@ -38,7 +38,7 @@ impl PairScores {
 }
 
 /// Without a deviation every distance that is proper counts as the mean. (bwa divides by 0 there
-/// and pairs nothing; the library that this follows does not.)
+/// and pairs nothing; bwa-mem3, which this follows, does not.)
 fn score(distance: i64, sizes: &InsertSizes, matching: i32) -> f64 {
     let off =
         if sizes.deviation > 0.0 { (distance as f64 - sizes.mean) / sizes.deviation } else { 0.0 };

@@ -356,7 +356,8 @@ fn mate_of<'a>(place: Place, reads: &[Codes<'a>]) -> Codes<'a> {
 }
 
 fn complement(code: u8) -> u8 {
-    if code < 4 { 3 - code } else { code }
+    // Turned round, every other letter is N to bwa.
+    if code < 4 { 3 - code } else { 4 }
 }
 
 /// An alignment from both its ends, if there is one.
