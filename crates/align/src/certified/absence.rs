@@ -61,7 +61,7 @@ impl<'a> AbsenceSearch<'a> {
 
     #[inline(always)]
     fn start_number(&self, tables: &Tables<'_>) -> usize {
-        self.read.number(self.at, tables.fast.string_bases())
+        self.read.number(self.at, tables.starts.string_bases())
     }
 }
 
@@ -76,8 +76,8 @@ impl Search<Tables<'_>> for AbsenceSearch<'_> {
             self.go_on(longer, tables);
         }
         if let State::Start = self.state {
-            self.at = self.first + SEED_BASES - tables.fast.string_bases();
-            prefetch(tables.fast.start_entry(self.start_number(tables)));
+            self.at = self.first + SEED_BASES - tables.starts.string_bases();
+            prefetch(tables.starts.start_entry(self.start_number(tables)));
             self.state = State::Table;
         }
         !matches!(self.state, State::Absent | State::Present)

@@ -2,7 +2,6 @@
 
 use super::Tables;
 use super::reach::Reach;
-use crate::index::SEED_BASES;
 use crate::search::lockstep::Search;
 use crate::search::rows::Interval;
 use crate::search::text::Bases;
@@ -15,8 +14,24 @@ pub(crate) struct Match {
     pub(crate) rows: Interval,
 }
 
-/// The search for all maximal matches that contain a string of [`SEED_BASES`] bases of some
-/// neighbouring ones, from the last string to the first.
+/// Neighbouring strings of a read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Strings {
+    /// Of each.
+    pub(crate) bases: usize,
+    /// Where the first starts, and the last.
+    pub(crate) places: [usize; 2],
+}
+
+impl Strings {
+    /// All strings of so many bases of a read that is no shorter.
+    pub(crate) fn all_of(read: &Bases, bases: usize) -> Self {
+        Self { bases, places: [0, read.len() - bases] }
+    }
+}
+
+/// The search for all maximal matches that contain one of some [`Strings`], from the last string to
+/// the first. These are no shorter than those of [`Starts`](crate::index::Starts).
 ///
 /// What begins with a string and reaches furthest ends where a maximal match ends; that one begins
 /// as far in front as what ends there reaches. The next begins in front of it.
@@ -27,6 +42,7 @@ pub(crate) struct MatchSearch<'a> {
     pub(crate) number: usize,
     /// How often a match must occur.
     least: u64,
+    string_bases: usize,
     first: usize,
     /// Behind the last string that is not answered for.
     next: usize,
@@ -48,16 +64,17 @@ enum Task {
 }
 
 impl<'a> MatchSearch<'a> {
-    /// For the strings that start at `first` to `last`.
+    /// For `strings` of `read`, whose number is for the caller.
     pub(crate) fn new(
         read: &'a Bases,
         number: usize,
-        [first, last]: [usize; 2],
+        strings: Strings,
         least: u64,
         likely: bool,
     ) -> Self {
-        let (next, closed) = (last + 1, last + SEED_BASES == read.len());
-        Self { read, number, least, first, next, closed, likely, task: Task::Next }
+        let Strings { bases: string_bases, places: [first, last] } = strings;
+        let (next, closed) = (last + 1, last + string_bases == read.len());
+        Self { read, number, least, string_bases, first, next, closed, likely, task: Task::Next }
     }
 
     /// One step. `excluded` says of a string that it does not occur often enough; of others it is
@@ -78,7 +95,7 @@ impl<'a> MatchSearch<'a> {
                     return false;
                 }
                 let string = self.next - 1;
-                let end = if self.closed { string + SEED_BASES } else { self.read.len() };
+                let end = if self.closed { string + self.string_bases } else { self.read.len() };
                 self.task = if self.closed && self.likely {
                     Task::Start(end, Reach::backwards(end, 0, self.least))
                 } else {
@@ -111,11 +128,11 @@ impl<'a> MatchSearch<'a> {
     /// What begins with string `next - 1` reaches as far as `reach` says.
     fn take_end(&mut self, reach: Reach, tables: &Tables<'_>, found: impl FnOnce(Match)) {
         let (string, end) = (self.next - 1, reach.at());
-        if end < string.max(self.first) + SEED_BASES {
+        if end < string.max(self.first) + self.string_bases {
             // All strings that contain what was too long.
-            let in_table = string + tables.fast.string_bases();
+            let in_table = string + tables.starts.string_bases();
             let too_long = if end == string { in_table } else { end + 1 };
-            self.next = too_long.saturating_sub(SEED_BASES);
+            self.next = too_long.saturating_sub(self.string_bases);
             (self.closed, self.task) = (true, Task::Next);
         } else if string == 0 {
             self.take_match(Match { bases: [0, end], rows: reach.rows() }, found);

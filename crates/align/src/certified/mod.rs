@@ -32,13 +32,13 @@ mod work;
 use std::sync::Arc;
 
 use absence::AbsenceSearch;
-pub(crate) use matches::{KeptMatches, Match, MatchSearch};
+pub(crate) use matches::{KeptMatches, Match, MatchSearch, Strings};
 pub(crate) use occurrences::{ChainLimits, ChainedRead, Occurrences};
 pub use report::{CertifiedReads, Verdict};
 
 pub(crate) use rules::Scoring;
 use seeds::Flags;
-pub(crate) use seeds::{OnDiagonal, Seed, SeedSearch};
+pub(crate) use seeds::{OnDiagonal, Seed, SeedOptions, SeedSearch};
 pub(crate) use work::Work;
 
 use crate::cohort::BATCH_READS;
@@ -46,7 +46,7 @@ use crate::engine::Read;
 use crate::engine::bwa::chain::build::Chains;
 use crate::engine::bwa::order::tree::Tree;
 
-use crate::index::{FastTable, IndexParts, SEED_BASES, Sequence};
+use crate::index::{FastTable, IndexParts, SEED_BASES, Sequence, Starts};
 use crate::search::lockstep;
 use crate::search::rows::{Interval, Rows};
 
@@ -143,18 +143,19 @@ pub(crate) struct CertifiedPath {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tables<'a> {
     pub(crate) rows: Rows<'a>,
-    fast: &'a FastTable,
+    /// Where they begin.
+    starts: &'a Starts,
 }
 
 impl<'a> Tables<'a> {
-    pub(crate) fn new(parts: IndexParts<'a>, fast: &'a FastTable) -> Self {
-        Self { rows: Rows::new(parts), fast }
+    pub(crate) fn new(parts: IndexParts<'a>, starts: &'a Starts) -> Self {
+        Self { rows: Rows::new(parts), starts }
     }
 
     /// The rows of string `number`.
     #[inline]
     fn start(&self, number: usize) -> Interval {
-        Interval { first: self.fast.start(number), count: self.fast.occurrences(number) }
+        Interval { first: self.starts.start(number), count: self.starts.occurrences(number) }
     }
 }
 
@@ -187,7 +188,7 @@ impl CertifiedPath {
             return;
         }
         work.take(reads);
-        let tables = Tables::new(index.parts, &self.table);
+        let tables = Tables::new(index.parts, self.table.starts());
         for attempt in 0..place::TRIES {
             self.find_places(index, tables, work, attempt);
         }
@@ -214,7 +215,7 @@ impl CertifiedPath {
             let [first, behind] = [diagonal.number, diagonal.number + 1]
                 .map(|number| over.partition_point(|&(of, _)| of < number));
             let known = OnDiagonal { mismatches: diagonal.mismatches, repeated };
-            SeedSearch::new(read, Some(known), &over[first..behind], seeds)
+            SeedSearch::new(read, SeedOptions::USUAL, Some(known), &over[first..behind], seeds)
         };
         let mut searches: Vec<_> = work.diagonals.iter().zip(&mut seeds).map(search).collect();
         lockstep::run(&mut searches, &tables, &mut work.active);
@@ -279,9 +280,9 @@ impl CertifiedPath {
             matches.resize_with(searches.len(), Vec::new);
         }
         let matching = searches.iter().zip(&mut matches).filter_map(|(search, found)| {
-            let present = search.present()?;
+            let strings = Strings { bases: SEED_BASES, places: search.present()? };
             found.clear();
-            let search = MatchSearch::new(search.read, search.number, present, 1, false);
+            let search = MatchSearch::new(search.read, search.number, strings, 1, false);
             Some(KeptMatches { search, found })
         });
         let mut matching: Vec<_> = matching.collect();

@@ -79,8 +79,8 @@ impl Search<Tables<'_>> for PlaceSearch<'_> {
     fn step(&mut self, tables: &Tables<'_>) -> bool {
         match &mut self.state {
             State::Start if self.at == self.end => {
-                self.at -= tables.fast.string_bases();
-                prefetch(tables.fast.start_entry(self.start_number(tables)));
+                self.at -= tables.starts.string_bases();
+                prefetch(tables.starts.start_entry(self.start_number(tables)));
             }
             State::Start => self.go_on(tables.start(self.start_number(tables)), tables),
             State::Searching(interval) => {
@@ -101,6 +101,6 @@ impl Search<Tables<'_>> for PlaceSearch<'_> {
 impl PlaceSearch<'_> {
     #[inline(always)]
     fn start_number(&self, tables: &Tables<'_>) -> usize {
-        self.read.number(self.at, tables.fast.string_bases())
+        self.read.number(self.at, tables.starts.string_bases())
     }
 }

@@ -31,9 +31,9 @@ enum Phase {
 }
 
 impl Reach {
-    /// From behind base `end - 1` down to base `limit`, [`FastTable::string_bases`] away or more.
+    /// From behind base `end - 1` down to base `limit`, [`Starts::string_bases`] away or more.
     ///
-    /// [`FastTable::string_bases`]: crate::index::FastTable::string_bases
+    /// [`Starts::string_bases`]: crate::index::Starts::string_bases
     pub(super) fn backwards(end: usize, limit: usize, least: u64) -> Self {
         Self::new(true, end, limit, least)
     }
@@ -82,7 +82,7 @@ impl Reach {
         match self.phase {
             Phase::Start => {
                 let strings = self.strings(read, tables);
-                strings.into_iter().for_each(|string| prefetch(tables.fast.start_entry(string)));
+                strings.into_iter().for_each(|string| prefetch(tables.starts.start_entry(string)));
                 self.phase = Phase::Table;
                 return true;
             }
@@ -92,13 +92,13 @@ impl Reach {
                 if rows.count < self.least {
                     return false;
                 }
-                let strings = tables.fast.string_bases();
+                let strings = tables.starts.string_bases();
                 if self.backwards {
                     self.at = self.from - strings;
                     self.rows.rows = rows;
                 } else {
                     self.at = self.from + strings;
-                    self.rows = TwoWay { rows, turned: tables.fast.start(turned) };
+                    self.rows = TwoWay { rows, turned: tables.starts.start(turned) };
                 }
                 self.phase = Phase::Searching;
             }
@@ -125,7 +125,7 @@ impl Reach {
     /// The numbers of the string that it starts with, as it stands and turned round.
     #[inline(always)]
     fn strings(&self, read: &Bases, tables: &Tables<'_>) -> [usize; 2] {
-        let strings = tables.fast.string_bases();
+        let strings = tables.starts.string_bases();
         if self.backwards {
             [read.number(self.from - strings, strings); 2]
         } else {

@@ -4,6 +4,8 @@
 //! between mismatches, where the flags of repeated strings say whether it may occur twice, or it
 //! covers a mismatch; those that do are known.
 //!
+//! The numbers are bwa's defaults.
+//!
 //! * Round 1, maximal matches of 19 and more: those over a mismatch, and each stretch that lies in
 //!   none of them. Where all strings of a stretch are repeated, how often it occurs is searched
 //!   for; else it occurs once.
@@ -16,19 +18,42 @@
 //! Of other reads nothing is known but the maximal matches, which are the seeds of round 1: all
 //! that rounds 2 and 3 ask for is searched for.
 
-use super::matches::{Match, MatchSearch};
+use super::matches::{Match, MatchSearch, Strings};
 use super::reach::Reach;
-use super::rules::{RESEEDED_BASES, THIRD_ROUND_BASES, stretches};
+use super::rules::{RESEEDED_BASES, stretches};
 use super::{Mismatches, Tables};
 use crate::index::SEED_BASES;
 use crate::search::lockstep::Search;
 use crate::search::rows::Interval;
 use crate::search::text::Bases;
 
-/// A match that occurs less often is a seed of round 3.
-const THIRD_ROUND_BELOW: u64 = 20;
-/// Seeds of round 1 that occur so often are looked into again by round 2 (`split_width`).
-const RESEEDED_UP_TO: u64 = 10;
+/// What bwa's three rounds ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SeedOptions {
+    /// Bases of the shortest seed (`-k`).
+    pub(crate) least_bases: usize,
+    /// Seeds of round 1 with so many bases are looked into again by round 2 (`-r`) ...
+    pub(crate) reseeded_bases: usize,
+    /// ... if they occur no more often than this (`split_width`).
+    pub(crate) reseeded_up_to: u64,
+    /// A match that occurs less often than this is a seed of round 3 (`-y`); 0 for no such round.
+    pub(crate) third_below: u64,
+}
+
+impl SeedOptions {
+    /// bwa's defaults, for which it can be shown what a read's seeds are.
+    pub(crate) const USUAL: Self = Self {
+        least_bases: SEED_BASES,
+        reseeded_bases: RESEEDED_BASES,
+        reseeded_up_to: 10,
+        third_below: 20,
+    };
+
+    /// Bases of the shortest seed of round 3.
+    fn third_bases(&self) -> usize {
+        self.least_bases + 1
+    }
+}
 
 /// A seed: bases of the read, and the rows where it occurs if that is not the diagonal alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,6 +104,7 @@ pub(crate) struct OnDiagonal {
 #[derive(Debug)]
 pub(crate) struct SeedSearch<'a> {
     read: &'a Bases,
+    options: SeedOptions,
     /// What is known, if it lies on a diagonal.
     known: Option<OnDiagonal>,
     /// Maximal matches over mismatches; if nothing is known, all there are.
@@ -116,11 +142,12 @@ enum Task<'a> {
 }
 
 impl<'a> SeedSearch<'a> {
-    /// `over` are all maximal matches of [`SEED_BASES`] and more that cover a mismatch, or, if
-    /// nothing is `known`, all there are; each with the read's number. `seeds` gets what is found,
-    /// in place of what was there.
+    /// `over` are all maximal matches of the least length and more that cover a mismatch, or, if
+    /// nothing is `known`, all there are; each with the read's number. Something is known with the
+    /// usual options alone. `seeds` gets what is found, in place of what was there.
     pub(crate) fn new(
         read: &'a Bases,
+        options: SeedOptions,
         known: Option<OnDiagonal>,
         over: &'a [(usize, Match)],
         seeds: &'a mut Vec<Seed>,
@@ -132,6 +159,7 @@ impl<'a> SeedSearch<'a> {
         });
         let mut search = Self {
             read,
+            options,
             known,
             over,
             seeds,
@@ -206,23 +234,27 @@ impl<'a> SeedSearch<'a> {
         self.round = Round::Second(number + 1);
         let seed = self.seeds[number];
         let [start, end] = seed.bases;
-        if end - start < RESEEDED_BASES || seed.occurrences() > RESEEDED_UP_TO {
+        if end - start < self.options.reseeded_bases
+            || seed.occurrences() > self.options.reseeded_up_to
+        {
             return;
         }
         let middle = start.midpoint(end);
-        let first = (middle + 1).saturating_sub(SEED_BASES);
-        let last = middle.min(self.read.len() - SEED_BASES);
+        let bases = self.options.least_bases;
+        let first = (middle + 1).saturating_sub(bases);
+        let last = middle.min(self.read.len() - bases);
         if (first..=last).any(|at| self.may_occur(at)) {
             let least = seed.occurrences() + 1;
             let likely = self.known.is_some();
-            let search = MatchSearch::new(self.read, 0, [first, last], least, likely);
+            let strings = Strings { bases, places: [first, last] };
+            let search = MatchSearch::new(self.read, 0, strings, least, likely);
             self.task = Task::Matches(search);
         }
     }
 
     fn third_round(&mut self, from: usize) {
-        let end = from + THIRD_ROUND_BASES;
-        if end > self.read.len() {
+        let end = from + self.options.third_bases();
+        if end > self.read.len() || self.options.third_below == 0 {
             self.round = Round::Done;
         } else if self.may_occur(from) && self.may_occur(from + 1) {
             self.task = Task::Reach(Reach::forwards(from, end, 1));
@@ -245,16 +277,16 @@ impl<'a> SeedSearch<'a> {
                 self.seeds.extend(bases.map(|bases| self.seed(bases, rows)));
                 self.round = Round::First(number + 1);
             }
-            Round::Third(from) if at < from + THIRD_ROUND_BASES => {
-                self.round = Round::Third(from + THIRD_ROUND_BASES);
+            Round::Third(from) if at < from + self.options.third_bases() => {
+                self.round = Round::Third(from + self.options.third_bases());
             }
-            Round::Third(from) if rows.count < THIRD_ROUND_BELOW => {
+            Round::Third(from) if rows.count < self.options.third_below => {
                 self.take_third([from, at], rows);
             }
             Round::Third(_) if at == self.read.len() => self.round = Round::Done,
             Round::Third(from) => {
                 self.round = Round::ThirdReach(from);
-                self.task = Task::Reach(reach.further(self.read.len(), THIRD_ROUND_BELOW));
+                self.task = Task::Reach(reach.further(self.read.len(), self.options.third_below));
             }
             Round::ThirdReach(_) if at == self.read.len() => self.round = Round::Done,
             Round::ThirdReach(from) => self.take_third([from, at + 1], reach.longer()),

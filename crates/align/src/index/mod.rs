@@ -55,6 +55,7 @@ mod memory;
 mod packed;
 mod parts;
 mod reference;
+mod starts;
 mod without_alt;
 
 #[cfg(test)]
@@ -70,6 +71,7 @@ pub(crate) use fast_table::{FastTableError, SEED_BASES};
 pub use loaded::Loaded;
 pub use packed::CODE;
 pub use parts::{Block, IndexParts, Sequence};
+pub(crate) use starts::{Starts, short_suffixes, symbol};
 pub use without_alt::WithoutAlt;
 
 /// The paths of an index: a prefix and the suffixes of its files.

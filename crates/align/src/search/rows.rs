@@ -1,7 +1,7 @@
 //! Rows of the index: searching backwards, and from a row to its place.
 
 use super::prefetch::prefetch;
-use crate::index::{Block, IndexParts};
+use crate::index::{Block, IndexParts, Starts, short_suffixes, symbol};
 
 /// Rows whose suffixes begin with what has been searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -73,7 +73,8 @@ impl<'a> Rows<'a> {
         block.before[base] as u64 + u64::from((block.rows[base] & in_front).count_ones())
     }
 
-    /// The rows of what `interval` has with `base` in front of it. (`first` of none is of no use.)
+    /// The rows of what `interval` has with `base` in front of it. Of none, `first` is the row
+    /// that the first of them would have.
     #[inline(always)]
     pub fn extend(&self, interval: Interval, base: usize) -> Interval {
         let first = self.before(base, interval.first);
@@ -138,6 +139,26 @@ impl<'a> Rows<'a> {
     #[inline]
     pub fn all(&self) -> Interval {
         Interval { first: 0, count: self.parts.first_rows[4] }
+    }
+
+    /// The rows of all strings of so many bases. They are made longer by a base in front, those of
+    /// each length in order, so that the index is read from its beginning to its end each time.
+    pub(crate) fn starts(&self, bases: usize) -> Starts {
+        let mut strings = vec![self.all()];
+        for _ in 0..bases {
+            let mut longer = vec![Interval::default(); 4 * strings.len()];
+            for (number, &rows) in strings.iter().enumerate() {
+                for (base, rows) in self.extend_all(rows).0.into_iter().enumerate() {
+                    longer[base * strings.len() + number] = rows;
+                }
+            }
+            strings = longer;
+        }
+        let IndexParts { packed, bases: forward, .. } = self.parts;
+        let short = short_suffixes(2 * forward, bases, |at| symbol(packed, forward, at));
+        // Where a string does not occur, its first row would be here.
+        let rows = strings.iter().map(|rows| rows.first);
+        Starts::of_rows(bases, rows.chain([self.all().count]), short)
     }
 
     /// Has the processor fetch what [`Rows::extend`] will read.
@@ -294,6 +315,25 @@ mod tests {
                 if let Some(rows) = bench.two_way_of(&string) {
                     bench.compare_longer(&mut string, rows);
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn starts_are_where_strings_would_be() {
+        for text in texts() {
+            let bench = Bench::new(&text);
+            for bases in 1..6 {
+                let starts = Rows::new(bench.loaded.parts()).starts(bases);
+                for number in 0..1_usize << (2 * bases) {
+                    let string: Vec<u8> =
+                        (0..bases).rev().map(|at| (number >> (2 * at) & 3) as u8).collect();
+                    let smaller = bench.suffixes.partition_point(|&at| bench.text[at..] < *string);
+                    assert_eq!(starts.start(number), smaller as u64, "{string:?} in {text:?}");
+                    let count = bench.rows_of(&string).map_or(0, |rows| rows.count);
+                    assert_eq!(starts.occurrences(number), count, "{string:?} in {text:?}");
+                }
+                assert_eq!(starts.start(1 << (2 * bases)), bench.suffixes.len() as u64);
             }
         }
     }

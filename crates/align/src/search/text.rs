@@ -82,7 +82,7 @@ impl Bases {
     pub(crate) fn codes(&self, out: &mut Vec<u8>) {
         out.clear();
         for &word in &self.words {
-            out.extend((0..WORD_BASES).map(|at| (word >> (62 - 2 * at)) as u8 & 3));
+            out.extend(codes_of(word));
         }
         out.truncate(self.length);
     }
@@ -177,6 +177,21 @@ impl Genome<'_> {
         let long = u128::from_be_bytes(bytes) << shift;
         (long >> 64) as u64 & !(u64::MAX.checked_shr(2 * count as u32).unwrap_or(0))
     }
+}
+
+/// The 32 bases of a word as codes 0 to 3.
+#[inline(always)]
+pub fn codes_of(word: u64) -> [u8; WORD_BASES] {
+    let mut codes = [0; WORD_BASES];
+    for (at, eight) in codes.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+        // Eight bases, then by four, two and one into as many bytes.
+        let bits = word >> (48 - 16 * at) & 0xFFFF;
+        let bits = (bits | bits << 24) & 0x0000_00FF_0000_00FF;
+        let bits = (bits | bits << 12) & 0x000F_000F_000F_000F;
+        let bits = (bits | bits << 6) & 0x0303_0303_0303_0303;
+        *eight = bits.to_be_bytes();
+    }
+    codes
 }
 
 /// The reverse complement of the `count` bases in the highest bits of `word`.

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use seqloom_align::engine::bwa::BwaEngine;
 use seqloom_align::index::IndexInfo;
 use seqloom_io::sink::atomic::AtomicFileError;
 use seqloom_modes::gapped::{GappedEngine, GappedOptions, MOST_PLACEMENTS};
@@ -182,7 +183,7 @@ impl ModeArguments {
     /// Memory beside that of the index.
     pub(super) fn table_bytes(&self, index: &IndexInfo) -> u64 {
         match self.mode {
-            Mode::Bwa => 0,
+            Mode::Bwa => BwaEngine::starts_bytes(index.bases),
             Mode::Ungapped => UngappedEngine::table_bytes(index.bases),
             Mode::EndToEnd | Mode::Local => GappedEngine::table_bytes(index.bases),
             Mode::Spliced => SplicedEngine::table_bytes(index.bases),

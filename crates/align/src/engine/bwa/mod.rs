@@ -25,7 +25,7 @@ mod seed;
 mod settings;
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 pub use batch::Candidates;
 use emission::{Batch, BatchCodes, CohortModel, EmitScratch, Emitter};
@@ -39,13 +39,21 @@ use seed::Searches;
 use crate::certified::{
     CertifiedPath, CertifiedReads, Known, LoadedIndex, MainChain, Tables, Work,
 };
-use crate::index::{FastTable, FastTableError, IndexError, IndexInfo, IndexParts, Loaded};
-use crate::search::rows::Rows;
+use crate::index::{FastTable, FastTableError, IndexError, IndexInfo, IndexParts, Loaded, Starts};
+use crate::search::rows::{Interval, Rows};
 
 use super::{CohortEngine, EngineError, EngineReads, Read, RecordSink, SeededBatch};
 
 /// Longest read that is aligned; longer ones are unmapped. Illumina reads are 1,000 times shorter.
 const LONGEST_READ_BASES: usize = 65_536;
+
+/// Strings with which searches begin have so many bases at most, where no table has their rows:
+/// these are found in a few hundredths of a second, and fit the second cache.
+const START_BASES: usize = 9;
+
+fn start_bases(bases: u64) -> usize {
+    FastTable::start_bases(bases).min(START_BASES)
+}
 
 /// A loaded index with its options.
 pub struct BwaEngine {
@@ -53,8 +61,8 @@ pub struct BwaEngine {
     names: Vec<Vec<u8>>,
     settings: Settings,
     insert_size: Option<InsertSize>,
-    /// By which seeds are searched for, if it is there and holds for the options.
-    table: Option<Arc<FastTable>>,
+    /// With which searches for seeds begin: of the table, or of our own once they are needed.
+    starts: OnceLock<Arc<Starts>>,
     certified: Option<CertifiedPath>,
 }
 
@@ -91,7 +99,7 @@ impl BwaEngine {
             names,
             settings: Settings::new(options),
             insert_size: options.insert_size,
-            table: None,
+            starts: OnceLock::new(),
             certified: None,
         })
     }
@@ -105,10 +113,19 @@ impl BwaEngine {
     pub fn certify(&mut self, path: &Path, reads: Arc<CertifiedReads>) -> Result<(), NotCertified> {
         let parts = self.index.parts();
         let table = Arc::new(FastTable::read(path, parts.packed, parts.bases)?);
-        self.table = self.settings.has_table_seeds().then(|| Arc::clone(&table));
+        if table.starts().string_bases() <= self.settings.seeds.least_bases {
+            self.starts = OnceLock::from(Arc::clone(table.starts()));
+        }
         let scoring = self.settings.scoring().map_err(NotCertified::Options)?;
         self.certified = Some(CertifiedPath::new(table, scoring, reads));
         Ok(())
+    }
+
+    /// Most memory that is taken beside a table and an index of so many bases.
+    pub fn starts_bytes(bases: u64) -> u64 {
+        // While the longest are found, those a base shorter are there, too.
+        let string_bytes = 2 * size_of::<Interval>() + size_of::<u32>();
+        (string_bytes as u64) << (2 * start_bases(bases))
     }
 
     fn loaded(&self) -> LoadedIndex<'_> {
@@ -147,18 +164,20 @@ impl BwaEngine {
         Extended { region, seed_bases: known.seed_bases as i32 }
     }
 
+    fn starts(&self) -> &Starts {
+        self.starts.get_or_init(|| {
+            let IndexParts { bases, .. } = self.index.parts();
+            let most = start_bases(bases).min(self.settings.seeds.least_bases);
+            Arc::new(Rows::new(self.index.parts()).starts(most))
+        })
+    }
+
     /// Finds the seeds of the reads of which nothing is known.
     fn find_seeds(&self, all: &[&Read<'_>], certified: &Work, searches: &mut Searches) {
-        let rows = Rows::new(self.index.parts());
         let unknown = all.iter().enumerate().filter(|&(number, _)| certified.is_unknown(number));
-        let unknown = unknown.map(|(number, read)| (number, read.bases));
-        match &self.table {
-            Some(table) => {
-                unknown.for_each(|(number, bases)| searches.add(number, bases));
-                searches.find(&Tables::new(self.index.parts(), table));
-            }
-            None => searches.find_plain(unknown, self.settings.seeds, &rows),
-        }
+        let seeds = self.settings.seeds;
+        unknown.for_each(|(number, read)| searches.add(number, read.bases, seeds.least_bases));
+        searches.find(seeds, &Tables::new(self.index.parts(), self.starts()));
     }
 
     /// Finds the regions of the reads whose region is not known.

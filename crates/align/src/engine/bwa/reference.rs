@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::index::Sequence;
-use crate::search::text::Genome;
+use crate::search::text::{Genome, WORD_BASES, codes_of};
 
 /// The loaded reference. Places are in doubled coordinates (see [`regions`](super::regions)).
 #[derive(Debug, Clone, Copy)]
@@ -52,13 +52,11 @@ impl Reference<'_> {
 
     /// Puts the bases, as codes 0 to 3, of a window of one strand behind `out`.
     pub(super) fn put(&self, start: i64, end: i64, out: &mut Vec<u8>) {
-        const WORD: usize = 32;
         let genome = Genome { packed: self.packed, bases: self.bases };
         let (mut at, end) = (start as u64, end as u64);
         while at < end {
-            let count = WORD.min((end - at) as usize);
-            let word = genome.word(at, count);
-            out.extend((0..count).map(|base| (word >> (62 - 2 * base)) as u8 & 3));
+            let count = WORD_BASES.min((end - at) as usize);
+            out.extend_from_slice(&codes_of(genome.word(at, count))[..count]);
             at += count as u64;
         }
     }

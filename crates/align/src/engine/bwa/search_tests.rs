@@ -15,13 +15,18 @@ struct Bench {
 }
 
 impl Bench {
+    /// The rows with which searches begin are the table's.
     fn new(indexed: &Indexed, options: &BwaOptions) -> Self {
-        let mut engine = indexed.engine(options);
+        let mut bench = Self::without_table(indexed, options);
+        let table = IndexPaths::new(&indexed.prefix()).fast();
         // Whatever becomes of regions, there is a table.
-        let _ = engine.engine.certify(&IndexPaths::new(&indexed.prefix()).fast(), Arc::default());
-        assert!(engine.table.is_some());
+        let _ = bench.engine.engine.certify(&table, Arc::default());
+        bench
+    }
+
+    fn without_table(indexed: &Indexed, options: &BwaOptions) -> Self {
         let library = library::Scratch::new().unwrap();
-        Self { engine, library, searches: Searches::default() }
+        Self { engine: indexed.engine(options), library, searches: Searches::default() }
     }
 
     /// Compares the chains of all reads. Says how many there are.
@@ -63,6 +68,27 @@ fn all_options() -> Vec<BwaOptions> {
     ]
 }
 
+/// Options that seeds follow from, for which the table's strings may be too long.
+fn seed_options() -> Vec<BwaOptions> {
+    let of = |[least, third]: [i32; 2], reseeding: f32| BwaOptions {
+        min_seed_length: Some(least),
+        third_round_occurrences: Some(third),
+        reseeding_factor: Some(reseeding),
+        ..BwaOptions::default()
+    };
+    vec![
+        of([19, 20], 1.5),
+        of([1, 20], 1.5),
+        of([5, 3], 0.5),
+        of([9, 1], 1.0),
+        of([12, 0], 2.0),
+        of([14, 20], 10.0),
+        of([20, 2], 1.5),
+        of([33, 20], 1.0),
+        of([60, 500], 0.1),
+    ]
+}
+
 fn scale(count: usize) -> usize {
     if std::env::var_os("SEQLOOM_SLOW").is_some() { 20 * count } else { count }
 }
@@ -92,6 +118,23 @@ fn chains_at_copies_are_those_of_the_library() {
             reads.iter().take(600).map(|read| with_others(&mut dice, read.clone())).collect();
         assert!(bench.compare(&reads) > reads.len(), "{options:?}");
         assert!(bench.compare(&others) > 300, "{options:?}");
+    }
+}
+
+#[test]
+fn chains_of_other_seeds_are_those_of_the_library() {
+    for (seed, options) in (350..).zip(seed_options()) {
+        let mut dice = Dice(seed);
+        let (genome, spots) = hostile_genome(&mut dice);
+        let indexed = Indexed::new(&genome);
+        let reads = reads_at(&mut dice, &genome, &spots, scale(300));
+        let others: Vec<_> =
+            reads.iter().take(100).map(|read| with_others(&mut dice, read.clone())).collect();
+        for mut bench in [Bench::new(&indexed, &options), Bench::without_table(&indexed, &options)]
+        {
+            assert!(bench.compare(&reads) > reads.len() / 2, "{options:?}");
+            assert!(bench.compare(&others) > others.len() / 4, "{options:?}");
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::chain::filter::FilterOptions;
 use super::float::{log, truncated};
 use super::options::{BwaOptions, Preset};
-use super::seed::plain::SeedOptions;
+use crate::certified::SeedOptions;
 use crate::certified::{ChainLimits, Scoring};
 
 /// Score of a base that is not known.
@@ -173,17 +173,12 @@ impl Settings {
         Some(ChainLimits { band: self.band.into(), most_occurrences })
     }
 
-    /// Whether seeds are those of the table of strings, which is made for bwa's defaults.
-    pub(super) fn has_table_seeds(&self) -> bool {
-        self.seeds == Self::new(&BwaOptions::default()).seeds
-    }
-
     /// Scores for the certified path.
     ///
     /// # Errors
     /// Why it shows nothing with these options.
     pub(super) fn scoring(&self) -> Result<Scoring, &'static str> {
-        if !self.has_table_seeds() {
+        if self.seeds != SeedOptions::USUAL {
             return Err("-k is not 19, -r not 1.5 or -y not 20");
         }
         let usual = Self::new(&BwaOptions::default());
@@ -238,6 +233,17 @@ impl Settings {
     /// Score of two strings of one length, base by base.
     pub(super) fn score_of(&self, codes: &[u8], bases: &[u8]) -> i32 {
         codes.iter().zip(bases).map(|(&code, &base)| self.score(code, base)).sum()
+    }
+
+    /// Whether nothing but a match adds to a score.
+    pub(super) fn only_matches_score(&self) -> bool {
+        let gaps = &self.gaps;
+        let opened = gaps.open_deletion.min(gaps.open_insertion);
+        // Scores have 8 bits: a mismatch of high price may be worth something.
+        let of_mismatch = self.score(0, 1);
+        opened.min(gaps.extend_deletion).min(gaps.extend_insertion) >= 0
+            && of_mismatch <= 0
+            && self.matching > 0
     }
 
     /// What a competitor scores that was not looked for: the shortest seed.

@@ -1,10 +1,12 @@
 //! Making the tables from the packed forward strand.
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 
 use super::super::error::BuildError;
 use super::super::memory::{Large, reserved};
 use super::super::packed::Packed;
+use super::super::starts::{Starts, short_suffixes};
 use super::{FastTable, SEED_BASES, repeats};
 
 impl FastTable {
@@ -25,9 +27,10 @@ impl FastTable {
         let repeated = repeats::flags(packed, left, threads)?;
         let start_bases = Self::start_bases(bases);
         let short = short_suffixes(2 * bases, start_bases, |at| packed.symbol(at));
-        let (starts, carries) = starts(packed, start_bases, &short)?;
+        let (rows, carries) = starts(packed, start_bases, &short)?;
         let packed_crc = packed.crc();
-        Ok(Self { bases, packed_crc, start_bases, carries, starts, repeated, short })
+        let starts = Arc::new(Starts::new(start_bases, carries, rows, short));
+        Ok(Self { bases, packed_crc, starts, repeated })
     }
 }
 
@@ -124,17 +127,6 @@ fn starts(
         row += occurrences;
     }
     Ok((counts, carries))
-}
-
-/// The suffixes of `T` that are shorter than `length`, filled up with A, sorted.
-pub(super) fn short_suffixes(symbols: u64, length: usize, symbol: impl Fn(u64) -> u8) -> Vec<u64> {
-    let suffix = |bases: u64| {
-        let number = (symbols - bases..symbols).fold(0, |n, at| n << 2 | u64::from(symbol(at)));
-        number << (2 * (length as u64 - bases))
-    };
-    let mut suffixes: Vec<_> = (1..(length as u64).min(symbols + 1)).map(suffix).collect();
-    suffixes.sort_unstable();
-    suffixes
 }
 
 const _: () = assert!(SEED_BASES % 2 == 1, "a string must differ from its reverse complement");

@@ -31,10 +31,12 @@ mod repeats;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use seqloom_runtime::placement::ask_for_huge_pages;
 
 use super::memory::Large;
+use super::starts::{Starts, short_suffixes, symbol};
 
 /// Bases of the strings whose repeats are flagged: bwa's least seed length.
 pub(crate) const SEED_BASES: usize = 19;
@@ -50,13 +52,8 @@ const CHUNK_BYTES: usize = 1 << 20;
 pub struct FastTable {
     bases: u64,
     packed_crc: u32,
-    start_bases: usize,
-    carries: Vec<u64>,
-    starts: Large<u32>,
+    starts: Arc<Starts>,
     repeated: Large<u64>,
-    /// Suffixes of `T` shorter than a string, filled up with A, sorted: their rows stand right in
-    /// front of those of the strings that these are. They follow from the packed bases.
-    short: Vec<u64>,
 }
 
 /// Why `PREFIX.fast` is not used.
@@ -98,35 +95,10 @@ impl FastTable {
         HEADER_BYTES as u64 + 8 * carries + 4 * starts + 8 * bases.div_ceil(64)
     }
 
-    /// Bases of the strings that [`FastTable::start`] knows.
+    /// The first rows of strings.
     #[must_use]
-    pub(crate) fn string_bases(&self) -> usize {
-        self.start_bases
-    }
-
-    /// The first row of the suffixes that begin with string `number` or are larger; up to the
-    /// number of strings.
-    #[inline]
-    #[must_use]
-    pub(crate) fn start(&self, number: usize) -> u64 {
-        let carries = self.carries.iter().filter(|&&first| first <= number as u64).count() as u64;
-        carries << 32 | u64::from(self.starts[number])
-    }
-
-    /// How many suffixes begin with string `number`.
-    #[inline]
-    #[must_use]
-    pub(crate) fn occurrences(&self, number: usize) -> u64 {
-        let next = number as u64 + 1;
-        let short = self.short.iter().filter(|&&padded| padded == next).count() as u64;
-        self.start(number + 1) - self.start(number) - short
-    }
-
-    /// Where [`FastTable::start`] looks, to be fetched ahead.
-    #[inline]
-    #[must_use]
-    pub(crate) fn start_entry(&self, number: usize) -> &u32 {
-        &self.starts[number]
+    pub(crate) fn starts(&self) -> &Arc<Starts> {
+        &self.starts
     }
 
     /// Whether the [`SEED_BASES`] bases at `place` of `T` occur more than once. They must lie on
@@ -185,15 +157,12 @@ impl FastTable {
             return Err(damaged());
         }
         let mut body = Body { file, crc: crc32fast::Hasher::new() };
-        let table = Self {
-            bases,
-            packed_crc,
-            start_bases,
-            carries: body.take(carries, u64::from_le_bytes).map_err(failed)?,
-            starts: body.take(starts, u32::from_le_bytes).map_err(failed)?.into(),
-            repeated: body.take(repeated, u64::from_le_bytes).map_err(failed)?.into(),
-            short: make::short_suffixes(2 * bases, start_bases, |at| symbol(packed, bases, at)),
-        };
+        let carries = body.take(carries, u64::from_le_bytes).map_err(failed)?;
+        let rows = body.take(starts, u32::from_le_bytes).map_err(failed)?.into();
+        let repeated = body.take(repeated, u64::from_le_bytes).map_err(failed)?.into();
+        let short = short_suffixes(2 * bases, start_bases, |at| symbol(packed, bases, at));
+        let starts = Arc::new(Starts::new(start_bases, carries, rows, short));
+        let table = Self { bases, packed_crc, starts, repeated };
         if body.crc.finalize() == word(32) { Ok(table) } else { Err(damaged()) }
     }
 
@@ -209,9 +178,9 @@ impl FastTable {
         header[8..16].copy_from_slice(&self.bases.to_le_bytes());
         let words = [
             self.packed_crc,
-            self.start_bases as u32,
+            self.starts.string_bases() as u32,
             SEED_BASES as u32,
-            self.carries.len() as u32,
+            self.starts.carries().len() as u32,
             crc.finalize(),
         ];
         for (at, word) in words.iter().enumerate() {
@@ -222,16 +191,10 @@ impl FastTable {
     }
 
     fn body(&self, out: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
-        write_numbers(&self.carries, u64::to_le_bytes, out)?;
-        write_numbers(&self.starts, u32::to_le_bytes, out)?;
+        write_numbers(self.starts.carries(), u64::to_le_bytes, out)?;
+        write_numbers(self.starts.rows(), u32::to_le_bytes, out)?;
         write_numbers(&self.repeated, u64::to_le_bytes, out)
     }
-}
-
-/// Symbol `at` of `T`, whose forward strand is packed as in `.pac`.
-fn symbol(packed: &[u8], bases: u64, at: u64) -> u8 {
-    let forward = |at: u64| packed[(at / 4) as usize] >> (6 - 2 * (at % 4)) & 3;
-    if at < bases { forward(at) } else { 3 - forward(2 * bases - 1 - at) }
 }
 
 fn write_numbers<T: Copy, const N: usize>(

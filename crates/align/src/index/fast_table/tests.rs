@@ -61,17 +61,18 @@ proptest! {
                 prop_assert_eq!(table.is_repeated(place as u64), seen[string] > 1, "{}", place);
             }
         }
-        let length = table.string_bases();
+        let starts = table.starts();
+        let length = starts.string_bases();
         for number in 0..1_usize << (2 * length) {
             let string: Vec<u8> =
                 (0..length).rev().map(|i| (number >> (2 * i) & 3) as u8).collect();
             // A suffix sorts before what it is the start of, as the sentinel is smallest.
             let smaller = (0..text.len()).filter(|&at| text[at..] < string[..]).count();
-            prop_assert_eq!(table.start(number), smaller as u64 + 1);
+            prop_assert_eq!(starts.start(number), smaller as u64 + 1);
             let occurrences = text.windows(length).filter(|found| *found == string).count();
-            prop_assert_eq!(table.occurrences(number), occurrences as u64);
+            prop_assert_eq!(starts.occurrences(number), occurrences as u64);
         }
-        prop_assert_eq!(table.start(1 << (2 * length)), text.len() as u64 + 1);
+        prop_assert_eq!(starts.start(1 << (2 * length)), text.len() as u64 + 1);
     }
 
     #[test]

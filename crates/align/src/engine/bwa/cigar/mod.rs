@@ -112,13 +112,58 @@ impl Tracer {
     /// Aligns within a band, and returns the score.
     fn align(&mut self, band: i32, settings: &Settings) -> i32 {
         let Self { query, target, global, cigar, .. } = self;
-        cigar.clear();
-        if band == 0 && query.len() == target.len() {
-            cigar.push(operation(query.len(), MATCH));
-            return settings.score_of(query, target);
+        let strings = [&query[..], target];
+        let widest = inner_band(strings, band, settings);
+        let mut band = match least_band(strings, settings) {
+            _ if band == 0 && query.len() == target.len() => 0,
+            Some(least) => least.min(widest),
+            None => widest,
+        };
+        loop {
+            cigar.clear();
+            if band == 0 {
+                cigar.push(operation(query.len(), MATCH));
+                return settings.score_of(query, target);
+            }
+            let score = global.align(strings, band, settings, cigar);
+            let wanted = farthest(strings, score, settings).min(widest);
+            if band >= wanted {
+                return score;
+            }
+            band = wanted;
         }
-        global.align([query, target], inner_band([query, target], band, settings), settings, cigar)
     }
+}
+
+/// The band in which the best path is looked for first, if scores bound it; 0 if the best path is
+/// known to have no gap.
+fn least_band(strings: [&[u8]; 2], settings: &Settings) -> Option<usize> {
+    let [query, target] = strings;
+    let is_bound = settings.only_matches_score();
+    is_bound.then(|| match query.len().abs_diff(target.len()) {
+        0 => farthest(strings, settings.score_of(query, target), settings),
+        apart => apart + 3,
+    })
+}
+
+/// How far from the first diagonal a path may come, one way or the other, that scores so much or
+/// more: gaps cost, and bases in insertions match nothing.
+///
+/// So that a path within that band, if it scores so much, is the best of any wider band; and so is
+/// the one that is taken of equal ones, since all of them lie in the band.
+fn farthest([query, target]: [&[u8]; 2], score: i32, settings: &Settings) -> usize {
+    let Settings { matching, gaps, .. } = settings;
+    let apart = target.len() as i32 - query.len() as i32;
+    // Beside what makes up for the lengths, insertions are as long as deletions.
+    let for_lengths = if apart < 0 {
+        -apart * (matching + gaps.extend_insertion)
+    } else {
+        apart * gaps.extend_deletion
+    };
+    let opened = gaps.open_deletion + gaps.open_insertion;
+    let left = query.len() as i32 * matching - for_lengths - opened - score;
+    let longest = left / (matching + gaps.extend_deletion + gaps.extend_insertion);
+    longest.max(0) as usize + apart.unsigned_abs() as usize
 }
 
 /// The band that a region's score asks for (`infer_bw`).

@@ -76,6 +76,27 @@ fn global_paths_are_those_of_the_library() {
     });
 }
 
+#[test]
+fn narrow_bands_have_the_paths_of_wide_ones() {
+    let options = all_options();
+    let inputs = (strings(), 0..120_i32, 0..options.len());
+    run(20_000, &inputs, |([query, target], band, at)| {
+        let settings = Settings::of(options[at].get());
+        let wide = inner_band([&query, &target], band, &settings);
+        let mut expected = Vec::new();
+        let score = Global::default().align([&query, &target], wide, &settings, &mut expected);
+        let is_straight = band == 0 && query.len() == target.len();
+        let mut tracer = Tracer { query, target, ..Tracer::default() };
+        let found = tracer.align(band, &settings);
+        if is_straight {
+            assert_eq!(tracer.cigar, [operation(tracer.query.len(), MATCH)]);
+        } else {
+            let Tracer { query, target, cigar, .. } = tracer;
+            assert_eq!((found, cigar), (score, expected), "{query:?} {target:?} {band} {at}");
+        }
+    });
+}
+
 /// A genome of three sequences, of which the second is nearly the first, turned round.
 fn engine(options: &BwaOptions) -> (Compared, usize) {
     let mut dice = Dice(5);

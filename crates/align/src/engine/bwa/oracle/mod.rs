@@ -157,17 +157,11 @@ pub(super) fn own_chains(
     let basis = Basis { settings: &engine.settings, reference: &reference };
     let mut long_reads = LongReads::new();
     searches.clear();
-    let numbered = reads.iter().enumerate();
-    match &engine.table {
-        Some(table) => {
-            numbered.for_each(|(number, read)| searches.add(number, read));
-            searches.find(&Tables::new(engine.index.parts(), table));
-        }
-        None => {
-            let numbered = numbered.map(|(number, read)| (number, &read[..]));
-            searches.find_plain(numbered, engine.settings.seeds, &rows);
-        }
+    let seeds = engine.settings.seeds;
+    for (number, read) in reads.iter().enumerate() {
+        searches.add(number, read, seeds.least_bases);
     }
+    searches.find(seeds, &Tables::new(engine.index.parts(), engine.starts()));
     let limits = engine.settings.chain_limits().unwrap();
     let mut all = vec![Vec::new(); reads.len()];
     while let Some(some) = searches.chain_some(engine.loaded(), &rows, limits, 0) {

@@ -4,9 +4,9 @@ use bwa_mem3_sys as sys;
 
 use super::super::chain::filter::FilterOptions;
 use super::super::options::{BwaOptions, Preset};
-use super::super::seed::plain::SeedOptions;
 use super::super::settings::{GapPrices, Settings};
 use super::index::Options;
+use crate::certified::SeedOptions;
 
 impl BwaOptions {
     /// The library's options: bwa's defaults, then the preset, then what was given.

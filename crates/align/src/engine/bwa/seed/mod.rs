@@ -5,21 +5,18 @@
 //! all maximal matches, then rounds 2 and 3. Rows are looked up, and chains made, for some reads at
 //! a time, so that memory is bounded but for that of one read.
 
-pub(super) mod plain;
-
 use std::ops::Range;
 
 use crate::certified::{
     ChainLimits, ChainedRead, KeptMatches, LoadedIndex, Match, MatchSearch, Occurrences, Seed,
-    SeedSearch, Tables,
+    SeedOptions, SeedSearch, Strings, Tables,
 };
 use crate::engine::bwa::chain::build::Chains;
 use crate::engine::bwa::settings::GAP;
-use crate::index::{CODE, SEED_BASES};
+use crate::index::CODE;
 use crate::search::lockstep;
 use crate::search::rows::Rows;
 use crate::search::text::Bases;
-use plain::{PlainSearch, SeedOptions};
 
 /// The code that bwa has for a letter: 0 to 3 for bases, 4 for others, and 5 for a gap.
 pub(super) fn code_of(letter: u8) -> u8 {
@@ -77,12 +74,12 @@ impl Searches {
         (self.piece_count, self.next) = (0, 0);
     }
 
-    /// Takes read `number` of the batch, if it is long enough to have a seed.
-    pub(super) fn add(&mut self, number: usize, letters: &[u8]) {
+    /// Takes read `number` of the batch, if it is long enough to have a seed of `least_bases`.
+    pub(super) fn add(&mut self, number: usize, letters: &[u8], least_bases: usize) {
         let first = self.piece_count;
         let mut offset = 0;
         for piece in letters.split(|&letter| CODE[usize::from(letter)] > 3) {
-            if piece.len() >= SEED_BASES {
+            if piece.len() >= least_bases {
                 self.add_piece(offset, piece);
             }
             offset += piece.len() + 1;
@@ -104,9 +101,9 @@ impl Searches {
     }
 
     /// Finds the seeds of all reads that were added.
-    pub(super) fn find(&mut self, tables: &Tables<'_>) {
-        self.find_matches(tables);
-        self.find_seeds(tables);
+    pub(super) fn find(&mut self, options: SeedOptions, tables: &Tables<'_>) {
+        self.find_matches(options, tables);
+        self.find_seeds(options, tables);
         let Self { reads, pieces, found, seeds, .. } = self;
         for read in reads {
             let start = seeds.len();
@@ -121,41 +118,8 @@ impl Searches {
         }
     }
 
-    /// Finds the seeds of reads, given by their numbers and letters, by the index alone.
-    pub(super) fn find_plain<'r>(
-        &mut self,
-        reads: impl Iterator<Item = (usize, &'r [u8])>,
-        options: SeedOptions,
-        rows: &Rows<'_>,
-    ) {
-        let (mut numbers, mut codes) = (Vec::new(), Vec::new());
-        for (number, letters) in reads {
-            numbers.push(number);
-            codes.push(letters.iter().map(|&letter| code_of(letter)).collect::<Vec<u8>>());
-        }
-        let Self { reads, found, seeds, active, .. } = self;
-        if found.len() < codes.len() {
-            found.resize_with(codes.len(), Vec::new);
-        }
-        let searches = codes.iter().zip(found.iter_mut());
-        let mut searches: Vec<_> =
-            searches.map(|(codes, found)| PlainSearch::new(codes, options, found)).collect();
-        lockstep::run(&mut searches, rows, active);
-        drop(searches);
-        for ((&number, codes), found) in numbers.iter().zip(&codes).zip(&*found) {
-            let start = seeds.len();
-            seeds.extend_from_slice(found);
-            // Equal keys have equal rows.
-            seeds[start..].sort_unstable_by_key(|seed| seed.bases);
-            if seeds.len() > start {
-                let (length, seeds) = (codes.len(), start..seeds.len());
-                reads.push(Searched { number, length, pieces: 0..0, seeds });
-            }
-        }
-    }
-
     /// Finds all maximal matches.
-    fn find_matches(&mut self, tables: &Tables<'_>) {
+    fn find_matches(&mut self, options: SeedOptions, tables: &Tables<'_>) {
         let Self { pieces, matches, all_matches, active, .. } = self;
         let pieces = &pieces[..self.piece_count];
         if matches.len() < pieces.len() {
@@ -164,7 +128,7 @@ impl Searches {
         let search = |((number, piece), found)| {
             let (piece, found): (&Piece, &mut Vec<Match>) = (piece, found);
             found.clear();
-            let strings = [0, piece.bases.len() - SEED_BASES];
+            let strings = Strings::all_of(&piece.bases, options.least_bases);
             let search = MatchSearch::new(&piece.bases, number, strings, 1, false);
             KeptMatches { search, found }
         };
@@ -177,7 +141,7 @@ impl Searches {
     }
 
     /// From these, finds the seeds of each piece.
-    fn find_seeds(&mut self, tables: &Tables<'_>) {
+    fn find_seeds(&mut self, options: SeedOptions, tables: &Tables<'_>) {
         let Self { pieces, all_matches, found, active, .. } = self;
         let pieces = &pieces[..self.piece_count];
         if found.len() < pieces.len() {
@@ -189,7 +153,7 @@ impl Searches {
             let count = all_matches[first..].partition_point(|&(of, _)| of == number);
             let matches = &all_matches[first..first + count];
             first += count;
-            SeedSearch::new(&piece.bases, None, matches, seeds)
+            SeedSearch::new(&piece.bases, options, None, matches, seeds)
         };
         let mut searches: Vec<_> =
             pieces.iter().enumerate().zip(found.iter_mut()).map(search).collect();
