@@ -4,10 +4,12 @@ use std::path::Path;
 
 use super::options::Strands;
 use super::reference::Reference;
-use super::starts::Starts;
-use seqloom_align::index::{IndexError, IndexInfo, Loaded};
+use seqloom_align::index::{IndexError, IndexInfo, Loaded, Starts};
 use seqloom_align::search::rows::Rows;
 use seqloom_align::search::text::Genome;
+
+/// Bases of the strings with which searches begin, at most.
+const START_BASES: usize = 12;
 
 /// See the module documentation.
 #[derive(Debug)]
@@ -30,14 +32,14 @@ impl Indexed {
     pub(super) fn read(prefix: &Path, info: &IndexInfo) -> Result<Self, IndexError> {
         let loaded = Loaded::read(prefix, info)?;
         let parts = loaded.parts();
-        let starts = Starts::find(&Rows::new(parts), parts.bases);
+        let starts = Rows::new(parts).starts(Starts::bases_for(parts.bases, START_BASES));
         let chance_bases = (1..32).find(|&bases| 1 << (2 * bases) >= 2 * parts.bases);
         Ok(Self { loaded, starts, chance_bases: chance_bases.unwrap_or(32) })
     }
 
     /// Memory beside that of the index itself, for a reference of so many bases.
     pub(super) fn table_bytes(bases: u64) -> u64 {
-        Starts::size_bytes(bases)
+        Starts::size_bytes(Starts::bases_for(bases, START_BASES))
     }
 
     /// Bases of the reference.

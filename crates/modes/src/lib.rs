@@ -24,7 +24,6 @@ mod placer;
 mod query;
 mod reference;
 pub mod spliced;
-mod starts;
 pub mod ungapped;
 
 use seqloom_format::names::check_read_name;

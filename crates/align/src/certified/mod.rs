@@ -155,7 +155,7 @@ impl<'a> Tables<'a> {
     /// The rows of string `number`.
     #[inline]
     fn start(&self, number: usize) -> Interval {
-        Interval { first: self.starts.start(number), count: self.starts.occurrences(number) }
+        Interval::of_string(self.starts, number)
     }
 }
 

@@ -71,7 +71,8 @@ pub(crate) use fast_table::{FastTableError, SEED_BASES};
 pub use loaded::Loaded;
 pub use packed::CODE;
 pub use parts::{Block, IndexParts, Sequence};
-pub(crate) use starts::{Starts, short_suffixes, symbol};
+pub use starts::Starts;
+pub(crate) use starts::{short_suffixes, symbol};
 pub use without_alt::WithoutAlt;
 
 /// The paths of an index: a prefix and the suffixes of its files.

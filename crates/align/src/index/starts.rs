@@ -1,11 +1,13 @@
 //! The rows with which searches begin: those of all strings of a few bases.
 
+use seqloom_runtime::placement::ask_for_huge_pages;
+
 use super::memory::Large;
 
 /// The first row of each string of `string_bases` bases, by its number: its bases as digits, the
 /// first in the highest place.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Starts {
+pub struct Starts {
     string_bases: usize,
     /// The first strings whose row reaches 2^32, 2 * 2^32, ...
     carries: Vec<u64>,
@@ -40,13 +42,31 @@ impl Starts {
             }
             row as u32
         };
-        let rows: Vec<u32> = (0..).zip(rows).map(low_bits).collect();
-        Self::new(string_bases, carries, rows.into(), short)
+        let mut low = Vec::with_capacity((1 << (2 * string_bases)) + 1);
+        // They are read here and there.
+        ask_for_huge_pages(&mut low);
+        low.extend((0..).zip(rows).map(low_bits));
+        Self::new(string_bases, carries, low.into(), short)
+    }
+
+    /// Bases of strings for a genome of so many bases, `most` or fewer: there are an eighth as many
+    /// strings as bases, or fewer.
+    #[must_use]
+    pub fn bases_for(bases: u64, most: usize) -> usize {
+        (1..=most).rev().find(|&k| 1 << (2 * k) <= bases / 8).unwrap_or(1)
+    }
+
+    /// Memory in which the rows of strings of so many bases are found: those of strings a base
+    /// shorter are there, too.
+    #[must_use]
+    pub fn size_bytes(string_bases: usize) -> u64 {
+        5 << (2 * string_bases)
     }
 
     /// Bases of a string.
     #[inline]
-    pub(crate) fn string_bases(&self) -> usize {
+    #[must_use]
+    pub fn string_bases(&self) -> usize {
         self.string_bases
     }
 
@@ -61,14 +81,16 @@ impl Starts {
     /// The first row of the suffixes that begin with string `number` or are larger; up to the
     /// number of strings.
     #[inline]
-    pub(crate) fn start(&self, number: usize) -> u64 {
+    #[must_use]
+    pub fn start(&self, number: usize) -> u64 {
         let carries = self.carries.iter().filter(|&&first| first <= number as u64).count() as u64;
         carries << 32 | u64::from(self.rows[number])
     }
 
     /// How many suffixes begin with string `number`.
     #[inline]
-    pub(crate) fn occurrences(&self, number: usize) -> u64 {
+    #[must_use]
+    pub fn occurrences(&self, number: usize) -> u64 {
         let next = number as u64 + 1;
         let short = self.short.iter().filter(|&&padded| padded == next).count() as u64;
         self.start(number + 1) - self.start(number) - short
@@ -76,7 +98,8 @@ impl Starts {
 
     /// Where [`Starts::start`] looks, to be fetched ahead.
     #[inline]
-    pub(crate) fn start_entry(&self, number: usize) -> &u32 {
+    #[must_use]
+    pub fn start_entry(&self, number: usize) -> &u32 {
         &self.rows[number]
     }
 }

@@ -12,6 +12,15 @@ pub struct Interval {
     pub count: u64,
 }
 
+impl Interval {
+    /// The rows of string `number`.
+    #[inline(always)]
+    #[must_use]
+    pub fn of_string(starts: &Starts, number: usize) -> Self {
+        Self { first: starts.start(number), count: starts.occurrences(number) }
+    }
+}
+
 /// The rows of a string, and the first one of its reverse complement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TwoWay {
@@ -142,23 +151,25 @@ impl<'a> Rows<'a> {
     }
 
     /// The rows of all strings of so many bases. They are made longer by a base in front, those of
-    /// each length in order, so that the index is read from its beginning to its end each time.
-    pub(crate) fn starts(&self, bases: usize) -> Starts {
-        let mut strings = vec![self.all()];
-        for _ in 0..bases {
-            let mut longer = vec![Interval::default(); 4 * strings.len()];
-            for (number, &rows) in strings.iter().enumerate() {
-                for (base, rows) in self.extend_all(rows).0.into_iter().enumerate() {
-                    longer[base * strings.len() + number] = rows;
-                }
-            }
-            strings = longer;
-        }
+    /// each length in order, so that the index is read from its beginning to its end for each base.
+    #[must_use]
+    pub fn starts(&self, bases: usize) -> Starts {
         let IndexParts { packed, bases: forward, .. } = self.parts;
-        let short = short_suffixes(2 * forward, bases, |at| symbol(packed, forward, at));
-        // Where a string does not occur, its first row would be here.
-        let rows = strings.iter().map(|rows| rows.first);
-        Starts::of_rows(bases, rows.chain([self.all().count]), short)
+        let of_rows = |length: usize, rows: &mut dyn Iterator<Item = u64>| {
+            let short = short_suffixes(2 * forward, length, |at| symbol(packed, forward, at));
+            Starts::of_rows(length, rows.chain([self.all().count]), short)
+        };
+        // The empty string occurs everywhere.
+        let first = (0..4).map(|base| self.extend(self.all(), base).first);
+        (1..bases).fold(of_rows(1, &mut { first }), |starts, length| {
+            let strings = 1 << (2 * length);
+            // Where a string does not occur, its first row would be here.
+            let longer = |base: usize, number: usize| {
+                self.extend(Interval::of_string(&starts, number), base).first
+            };
+            let all = (0..4).flat_map(|base| (0..strings).map(move |number| (base, number)));
+            of_rows(length + 1, &mut all.map(|(base, number)| longer(base, number)))
+        })
     }
 
     /// Has the processor fetch what [`Rows::extend`] will read.

@@ -146,12 +146,17 @@ pub struct Genome<'a> {
 }
 
 impl Genome<'_> {
-    /// Has the processor fetch the bases of a window of `T` on one strand.
+    /// Has the processor fetch the bases of a window of `T` on one strand, of up to two lines.
     #[inline]
     pub fn prefetch(&self, start: u64, length: usize) {
         let forward =
             if start < self.bases { start } else { 2 * self.bases - start - length as u64 };
-        prefetch(&self.packed[(forward / 4) as usize]);
+        let last = forward + (length as u64).saturating_sub(1);
+        for at in [forward, last] {
+            if let Some(byte) = self.packed.get((at / 4) as usize) {
+                prefetch(byte);
+            }
+        }
     }
 
     /// `count` symbols of `T`, 1 to 32, in the highest bits. They must lie on one strand.

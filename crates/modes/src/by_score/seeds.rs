@@ -10,6 +10,7 @@ use crate::chance::{drawn_rows, hash};
 use crate::indexed::Tables;
 use crate::query::{LONGEST_READ, Query, UNKNOWN};
 use seqloom_align::search::lockstep::{self, Search};
+use seqloom_align::search::prefetch::prefetch;
 use seqloom_align::search::rows::{Interval, Rows, Step, Walk};
 
 /// A seed with so many rows is rare. A read all of whose seeds are is placed as it is, if that is
@@ -79,20 +80,15 @@ impl Seed {
             return false;
         };
         let number = string.iter().fold(0, |n, &code| n << 2 | u32::from(code));
-        context.tables.starts.prefetch(number as usize);
+        prefetch(context.tables.starts.start_entry(number as usize));
         self.state = State::Looked(number);
         true
     }
 
     #[inline(always)]
     fn look(&mut self, context: &SeedContext<'_>, number: u32) -> bool {
-        match context.tables.starts.get(number as usize) {
-            Some(interval) => {
-                self.at = self.end - context.tables.starts.string_bases() as u16;
-                self.interval = interval;
-            }
-            None => self.interval = context.tables.rows.all(),
-        }
+        self.interval = Interval::of_string(context.tables.starts, number as usize);
+        self.at = self.end - context.tables.starts.string_bases() as u16;
         self.state = if self.interval.count > 0 { State::Growing } else { State::Done };
         context.tables.rows.prefetch(self.interval);
         self.interval.count > 0

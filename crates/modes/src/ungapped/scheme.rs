@@ -197,8 +197,8 @@ fn begin(tables: Tables<'_>, piece: &[u8], from: usize) -> Option<Node> {
         mismatches: 0,
     };
     let Some(string) = piece.get(..tables.starts.string_bases()) else { return Some(root) };
-    let rows = [number(string), complement(string)].map(|number| tables.starts.get(number));
-    let [Some(forward), Some(reverse)] = rows else { return Some(root) };
+    let rows = |number| Interval::of_string(tables.starts, number);
+    let [forward, reverse] = [number(string), complement(string)].map(rows);
     (forward.count > 0).then_some(Node {
         first: forward.first,
         reverse: reverse.first,

@@ -178,6 +178,9 @@ impl Emitter<'_> {
         for (at, regions) in reads.clone().zip(regions.iter_mut()) {
             regions.clear();
             regions.extend_from_slice(batch.candidates.of(at));
+            if let Some(first) = regions.first() {
+                self.reference.prefetch([first.reference_start, first.reference_end]);
+            }
         }
         let codes: Vec<_> = reads.clone().map(|at| batch.read(at).codes).collect();
         let Self { settings, reference, .. } = *self;

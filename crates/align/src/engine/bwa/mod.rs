@@ -40,7 +40,7 @@ use crate::certified::{
     CertifiedPath, CertifiedReads, Known, LoadedIndex, MainChain, Tables, Work,
 };
 use crate::index::{FastTable, FastTableError, IndexError, IndexInfo, IndexParts, Loaded, Starts};
-use crate::search::rows::{Interval, Rows};
+use crate::search::rows::Rows;
 
 use super::{CohortEngine, EngineError, EngineReads, Read, RecordSink, SeededBatch};
 
@@ -50,10 +50,6 @@ const LONGEST_READ_BASES: usize = 65_536;
 /// Strings with which searches begin have so many bases at most, where no table has their rows:
 /// these are found in a few hundredths of a second, and fit the second cache.
 const START_BASES: usize = 9;
-
-fn start_bases(bases: u64) -> usize {
-    FastTable::start_bases(bases).min(START_BASES)
-}
 
 /// A loaded index with its options.
 pub struct BwaEngine {
@@ -123,9 +119,7 @@ impl BwaEngine {
 
     /// Most memory that is taken beside a table and an index of so many bases.
     pub fn starts_bytes(bases: u64) -> u64 {
-        // While the longest are found, those a base shorter are there, too.
-        let string_bytes = 2 * size_of::<Interval>() + size_of::<u32>();
-        (string_bytes as u64) << (2 * start_bases(bases))
+        Starts::size_bytes(Starts::bases_for(bases, START_BASES))
     }
 
     fn loaded(&self) -> LoadedIndex<'_> {
@@ -167,8 +161,8 @@ impl BwaEngine {
     fn starts(&self) -> &Starts {
         self.starts.get_or_init(|| {
             let IndexParts { bases, .. } = self.index.parts();
-            let most = start_bases(bases).min(self.settings.seeds.least_bases);
-            Arc::new(Rows::new(self.index.parts()).starts(most))
+            let most = START_BASES.min(self.settings.seeds.least_bases);
+            Arc::new(Rows::new(self.index.parts()).starts(Starts::bases_for(bases, most)))
         })
     }
 

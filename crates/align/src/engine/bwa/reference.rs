@@ -44,6 +44,15 @@ impl Reference<'_> {
         if self.is_reverse(place) { doubled - end..doubled - start } else { start..end }
     }
 
+    pub(super) fn genome(&self) -> Genome<'_> {
+        Genome { packed: self.packed, bases: self.bases }
+    }
+
+    /// Has the processor fetch the bases of a window of one strand.
+    pub(super) fn prefetch(&self, [start, end]: [i64; 2]) {
+        self.genome().prefetch(start as u64, (end - start).max(0) as usize);
+    }
+
     /// Puts the bases, as codes 0 to 3, of a window of one strand in `out`.
     pub(super) fn window(&self, start: i64, end: i64, out: &mut Vec<u8>) {
         out.clear();
@@ -52,7 +61,7 @@ impl Reference<'_> {
 
     /// Puts the bases, as codes 0 to 3, of a window of one strand behind `out`.
     pub(super) fn put(&self, start: i64, end: i64, out: &mut Vec<u8>) {
-        let genome = Genome { packed: self.packed, bases: self.bases };
+        let genome = self.genome();
         let (mut at, end) = (start as u64, end as u64);
         while at < end {
             let count = WORD_BASES.min((end - at) as usize);

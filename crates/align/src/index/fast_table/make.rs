@@ -7,7 +7,7 @@ use super::super::error::BuildError;
 use super::super::memory::{Large, reserved};
 use super::super::packed::Packed;
 use super::super::starts::{Starts, short_suffixes};
-use super::{FastTable, SEED_BASES, repeats};
+use super::{FastTable, MOST_START_BASES, SEED_BASES, repeats};
 
 impl FastTable {
     /// The least memory in which they are made, beside the packed bases.
@@ -25,7 +25,7 @@ impl FastTable {
         let bases = packed.bases();
         let left = memory_bytes.saturating_sub(Self::size_bytes(bases));
         let repeated = repeats::flags(packed, left, threads)?;
-        let start_bases = Self::start_bases(bases);
+        let start_bases = Starts::bases_for(bases, MOST_START_BASES);
         let short = short_suffixes(2 * bases, start_bases, |at| packed.symbol(at));
         let (rows, carries) = starts(packed, start_bases, &short)?;
         let packed_crc = packed.crc();

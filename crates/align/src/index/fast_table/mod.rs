@@ -41,6 +41,9 @@ use super::starts::{Starts, short_suffixes, symbol};
 /// Bases of the strings whose repeats are flagged: bwa's least seed length.
 pub(crate) const SEED_BASES: usize = 19;
 
+/// Bases of the strings whose rows are in the table, at most.
+const MOST_START_BASES: usize = 15;
+
 const MAGIC: &[u8; 8] = b"SLFAST1\n";
 const HEADER_BYTES: usize = 64;
 
@@ -82,16 +85,11 @@ pub enum FastTableError {
 }
 
 impl FastTable {
-    /// Strings of so many bases have rows of their own, for a genome of so many.
-    #[must_use]
-    pub(crate) fn start_bases(bases: u64) -> usize {
-        (1..16).rev().find(|&k| 1 << (2 * k) <= bases / 8).unwrap_or(1)
-    }
-
     /// Size of the tables of a genome of so many bases, in a file and, nearly, in memory.
     #[must_use]
     pub fn size_bytes(bases: u64) -> u64 {
-        let (starts, carries) = ((1 << (2 * Self::start_bases(bases))) + 1, (2 * bases + 1) >> 32);
+        let (starts, carries) =
+            ((1 << (2 * Starts::bases_for(bases, MOST_START_BASES))) + 1, (2 * bases + 1) >> 32);
         HEADER_BYTES as u64 + 8 * carries + 4 * starts + 8 * bases.div_ceil(64)
     }
 
@@ -146,7 +144,10 @@ impl FastTable {
         }
         let packed_crc = crc32fast::hash(packed);
         let same_bases = header[8..16] == bases.to_le_bytes();
-        if !same_bases || word(16) != packed_crc || start_bases != Self::start_bases(bases) {
+        if !same_bases
+            || word(16) != packed_crc
+            || start_bases != Starts::bases_for(bases, MOST_START_BASES)
+        {
             return Err(FastTableError::Foreign(path.to_owned()));
         }
         let damaged = || FastTableError::Damaged(path.to_owned());

@@ -278,6 +278,12 @@ impl Extender {
         let Self { kernels, sides, codes, reads, chains, seeds, jobs, .. } = self;
         let Basis { settings, reference } = basis;
         sides.clear();
+        for job in jobs.iter() {
+            let (seed, bases) = (&seeds[job.seed], reads[job.read].codes.len() as i64);
+            let start = seed.place - i64::from(seed.base);
+            let [low, high] = chains[job.chain].window;
+            reference.prefetch([start.max(low), (start + bases).min(high)]);
+        }
         for job in jobs.iter_mut() {
             let (seed, chain) = (seeds[job.seed], &chains[job.chain]);
             let codes = &codes[reads[job.read].codes.clone()];

@@ -12,7 +12,7 @@ use super::kernel::{Scores, Strings, Whole};
 use super::parts::{Best, Parts};
 use super::start::{self, Back};
 use super::{Codes, Local, Place, Rescue, Search};
-use crate::search::text::{Bases, Genome};
+use crate::search::text::Bases;
 
 /// What is done to find the same with less work; tests turn it off.
 #[derive(Debug, Clone, Copy)]
@@ -153,7 +153,7 @@ impl Rescue<'_> {
                     continue;
                 }
             };
-            let genome = Genome { packed: self.reference.packed, bases: self.reference.bases };
+            let genome = self.reference.genome();
             finder.window.take_window(genome, window.start as u64, rows as usize);
             let Finder { kernels, query, window, hits, reach, bands, .. } = finder;
             kernels.count(query, window, hits);
