@@ -20,7 +20,7 @@ use seqloom_align::engine::bwa::{BwaEngine, BwaOptions};
 use seqloom_align::engine::{
     CohortEngine, EngineReads, Ordinals, Origin, Read, RecordSink, SeededBatch,
 };
-use seqloom_align::index::{self, IndexPaths};
+use seqloom_align::index::{self, IndexPaths, IndexSource};
 use seqloom_runtime::machine;
 
 /// As in the program: the engine allocates what it finds, read by read.
@@ -174,7 +174,7 @@ fn main() {
         parse(&texts[0]).into_iter().zip(parse(&texts[1])).map(<[Read<'_>; 2]>::from).collect();
     let prefix = Path::new(prefix);
     let info = index::check(prefix).expect("index");
-    let load = || BwaEngine::load(prefix, &info, &BwaOptions::default()).unwrap();
+    let load = || BwaEngine::load(IndexSource::new(prefix, &info), &BwaOptions::default()).unwrap();
     let (plain, mut by_table) = (load(), load());
     by_table.certify(&IndexPaths::new(prefix).fast(), Arc::default()).expect("a table");
     for _ in 0..passes {

@@ -1,10 +1,8 @@
 //! A loaded index with the table by which searches in it begin.
 
-use std::path::Path;
-
 use super::options::Strands;
 use super::reference::Reference;
-use seqloom_align::index::{IndexError, IndexInfo, Loaded, Starts};
+use seqloom_align::index::{IndexError, IndexSource, Loaded, Starts};
 use seqloom_align::search::rows::Rows;
 use seqloom_align::search::text::Genome;
 
@@ -28,9 +26,9 @@ pub(super) struct Tables<'a> {
 }
 
 impl Indexed {
-    /// Reads the index at `prefix`, which has been checked and found to be `info`.
-    pub(super) fn read(prefix: &Path, info: &IndexInfo) -> Result<Self, IndexError> {
-        let loaded = Loaded::read(prefix, info)?;
+    /// Reads an index.
+    pub(super) fn read(source: IndexSource<'_>) -> Result<Self, IndexError> {
+        let loaded = Loaded::read(source)?;
         let parts = loaded.parts();
         let starts = Rows::new(parts).starts(Starts::bases_for(parts.bases, START_BASES));
         let chance_bases = (1..32).find(|&bases| 1 << (2 * bases) >= 2 * parts.bases);

@@ -8,7 +8,7 @@ use std::process::Command;
 use seqloom_align::engine::CohortEngine;
 use seqloom_align::engine::bwa::{BwaEngine, BwaOptions, InsertSize};
 use seqloom_align::engine::fake::FakeEngine;
-use seqloom_align::index::{self, IndexInfo};
+use seqloom_align::index::{self, IndexInfo, IndexSource};
 use seqloom_locks::Kind;
 use seqloom_runtime::placement::{self, IndexPlacement, PinLevel, PinOrder, Plan, Wishes};
 use seqloom_runtime::topology::{Limits, Topology};
@@ -121,9 +121,10 @@ fn load_bwa(
         return Err(LabError::Prepare(why.to_owned()));
     }
     let options = BwaOptions { insert_size: c.insert_size, ..BwaOptions::default() };
+    let source = IndexSource { prefix: reference, info: index, threads: c.threads };
     let load = || {
         plan.take_loader_slot(0).map_err(prepare)?;
-        BwaEngine::load(reference, index, &options).map_err(prepare)
+        BwaEngine::load(source, &options).map_err(prepare)
     };
     let loaded = placement::with_pages(plan.small_pages, || pool::run_one(load));
     loaded.map_err(prepare)?

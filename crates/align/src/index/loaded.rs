@@ -1,19 +1,36 @@
 //! An index read into memory, for an engine of our own.
 
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::num::NonZeroUsize;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use seqloom_runtime::placement::ask_for_huge_pages;
+use bytemuck::Pod;
 
 use super::annotation::{read_alt, read_amb, read_ann};
 use super::check::{io_error, read_text};
-use super::layout::{CHECKPOINTS_AT, Layout};
+use super::layout::Layout;
+use super::read::Parts;
 use super::{Block, IndexError, IndexInfo, IndexParts, IndexPaths, Sequence};
 
-/// Bytes read at a time.
-const CHUNK_BYTES: usize = 1 << 20;
+/// A checked index that is to be loaded.
+#[derive(Debug, Clone, Copy)]
+pub struct IndexSource<'a> {
+    /// Its prefix.
+    pub prefix: &'a Path,
+    /// What [`check`](super::check()) has found there.
+    pub info: &'a IndexInfo,
+    /// Threads that read it, at most.
+    pub threads: NonZeroUsize,
+}
+
+impl<'a> IndexSource<'a> {
+    /// Read by one thread.
+    #[must_use]
+    pub fn new(prefix: &'a Path, info: &'a IndexInfo) -> Self {
+        Self { prefix, info, threads: NonZeroUsize::MIN }
+    }
+}
 
 /// A loaded index; see [`IndexParts`].
 #[derive(Debug)]
@@ -31,12 +48,12 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// Reads the index at `prefix`, which [`check`](super::check()) has looked at and found to be
-    /// `info`.
+    /// Reads an index.
     ///
     /// # Errors
     /// A file cannot be read, or is not the one that was checked.
-    pub fn read(prefix: &Path, info: &IndexInfo) -> Result<Self, IndexError> {
+    pub fn read(source: IndexSource<'_>) -> Result<Self, IndexError> {
+        let IndexSource { prefix, info, threads } = source;
         let paths = IndexPaths::new(prefix);
         let annotation = read_text(&paths.ann(), read_ann)?;
         let holes = read_text(&paths.amb(), |input| read_amb(input, &annotation))?;
@@ -49,25 +66,23 @@ impl Loaded {
             Sequence { start, end, alternate }
         };
         let sequences = annotation.sequences.iter().zip(is_alt).map(sequence).collect();
-        let path = paths.bwt();
         let changed = || IndexError::Damaged {
-            path: path.clone(),
+            path: paths.bwt(),
             problem: "it has changed since it was checked".to_owned(),
         };
         let layout = Layout::new(annotation.bases, info.sa_stride.trailing_zeros() as u8);
         let layout = layout.filter(|layout| layout.bases == info.bases).ok_or_else(changed)?;
-        let mut body = Body::open(&path)?;
-        let head = body.take(CHECKPOINTS_AT as usize / 8, u64::from_le_bytes)?;
-        let [rows, counts @ ..] = std::array::from_fn::<u64, 6, _>(|at| head[at]);
-        let blocks = body.take(layout.blocks() as usize, block_of)?;
-        let samples_high = body.take(layout.samples() as usize, i8::from_le_bytes)?;
-        let samples_low = body.take(layout.samples() as usize, u32::from_le_bytes)?;
-        let sentinel_row = body.take(1, u64::from_le_bytes)?[0];
+        let mut body = Body::open(paths.bwt(), threads)?;
+        let [rows, counts @ ..] = body.take::<[u64; 6]>(1)?[0];
+        let blocks = body.take(layout.blocks() as usize)?;
+        let samples_high = body.take(layout.samples() as usize)?;
+        let samples_low = body.take(layout.samples() as usize)?;
+        let sentinel_row = body.take::<u64>(1)?[0];
         if rows != layout.rows() || counts[4] != layout.symbols() || sentinel_row >= rows {
             return Err(changed());
         }
         let packed_bytes = annotation.bases.div_ceil(4) as usize;
-        let packed = Body::open(&paths.pac())?.take(packed_bytes, u8::from_le_bytes)?;
+        let packed = Body::open(paths.pac(), threads)?.take(packed_bytes)?;
         Ok(Self {
             bases: annotation.bases,
             // The sentinel's row is the first.
@@ -108,42 +123,20 @@ impl Loaded {
     }
 }
 
-fn block_of(bytes: [u8; 64]) -> Block {
-    let word = |at: usize| std::array::from_fn::<u8, 8, _>(|i| bytes[8 * at + i]);
-    Block {
-        before: [0, 1, 2, 3].map(|at| i64::from_le_bytes(word(at))),
-        rows: [4, 5, 6, 7].map(|at| u64::from_le_bytes(word(at))),
-    }
+/// A file of the index.
+struct Body {
+    path: PathBuf,
+    parts: Parts,
 }
 
-/// A file read from its beginning.
-struct Body<'a> {
-    path: &'a Path,
-    file: BufReader<File>,
-}
-
-impl<'a> Body<'a> {
-    fn open(path: &'a Path) -> Result<Self, IndexError> {
-        let file = File::open(path).map_err(io_error(path))?;
-        Ok(Self { path, file: BufReader::new(file) })
+impl Body {
+    fn open(path: PathBuf, threads: NonZeroUsize) -> Result<Self, IndexError> {
+        let file = File::open(&path).map_err(io_error(&path))?;
+        Ok(Self { path, parts: Parts::new(file, 0, threads) })
     }
 
     /// The next `count` values.
-    fn take<T, const N: usize>(
-        &mut self,
-        count: usize,
-        value_of: fn([u8; N]) -> T,
-    ) -> Result<Vec<T>, IndexError> {
-        let mut values = Vec::with_capacity(count);
-        // They are read here and there: small pages would cost a miss more each time.
-        ask_for_huge_pages(&mut values);
-        let mut buffer = vec![0; CHUNK_BYTES.min(count * N)];
-        while values.len() < count {
-            let some = (count - values.len()).min(CHUNK_BYTES / N);
-            let bytes = &mut buffer[..some * N];
-            self.file.read_exact(bytes).map_err(io_error(self.path))?;
-            values.extend(bytes.as_chunks::<N>().0.iter().map(|&bytes| value_of(bytes)));
-        }
-        Ok(values)
+    fn take<T: Pod>(&mut self, count: usize) -> Result<Vec<T>, IndexError> {
+        self.parts.take(count).map_err(io_error(&self.path))
     }
 }

@@ -52,6 +52,6 @@ pub(crate) fn reserved<T>(entries: u64) -> Result<Large<T>, BuildError> {
     vector
         .try_reserve_exact(entries_here)
         .map_err(|_| BuildError::OutOfMemory(entries.saturating_mul(size_of::<T>() as u64)))?;
-    ask_for_huge_pages(&mut vector);
+    ask_for_huge_pages(vector.spare_capacity_mut());
     Ok(Large(vector))
 }

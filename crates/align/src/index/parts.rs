@@ -1,8 +1,10 @@
 //! The index in memory, whoever holds it: what searches read.
 
+use bytemuck::{Pod, Zeroable};
+
 /// 64 rows of the transform, as a checkpoint of `.bwt.2bit.64` has them.
 #[repr(C, align(64))]
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
 pub struct Block {
     /// How often each base stands in the rows in front.
     pub before: [i64; 4],

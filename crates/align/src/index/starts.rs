@@ -44,7 +44,7 @@ impl Starts {
         };
         let mut low = Vec::with_capacity((1 << (2 * string_bases)) + 1);
         // They are read here and there.
-        ask_for_huge_pages(&mut low);
+        ask_for_huge_pages(low.spare_capacity_mut());
         low.extend((0..).zip(rows).map(low_bits));
         Self::new(string_bases, carries, low.into(), short)
     }

@@ -236,7 +236,7 @@ impl<'a> Rows<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::{BuildOptions, Loaded, build, check, plan};
+    use crate::index::{BuildOptions, IndexSource, Loaded, build, check, plan};
 
     /// A text with its suffixes in order, and the index of it.
     struct Bench {
@@ -254,7 +254,7 @@ mod tests {
             std::fs::write(&prefix, [b">x\n", &letters[..], b"\n"].concat()).unwrap();
             let ready = plan(&prefix, &BuildOptions::default(), &|_, _| ()).unwrap();
             build(ready, &prefix, &|_, _| ()).unwrap();
-            let loaded = Loaded::read(&prefix, &check(&prefix).unwrap()).unwrap();
+            let loaded = Loaded::read(IndexSource::new(&prefix, &check(&prefix).unwrap())).unwrap();
             let turned = forward.iter().rev().map(|code| 3 - code);
             let text: Vec<u8> = forward.iter().copied().chain(turned).collect();
             let mut suffixes: Vec<usize> = (0..=text.len()).collect();

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use seqloom_align::index::IndexInfo;
+use seqloom_align::index::{IndexInfo, IndexSource};
 use seqloom_align::ingest::{self, Aligner, BatchSink, Batches, IngestTrace, LaneInput};
 use seqloom_format::templates::PackedTemplates;
 use seqloom_io::sink::atomic::AtomicFile;
@@ -80,9 +80,9 @@ pub(super) fn align(
     console: &Console,
 ) -> seqloom_terminal::Result<()> {
     let table = Arc::new(IntronTable::new(arguments.mode.introns(index, console)?));
-    let load = || {
-        let (prefix, options) = (&arguments.reference, arguments.mode.spliced());
-        Ok(SplicedEngine::load(prefix, index, options, table.clone())?)
+    let load = |threads| {
+        let source = IndexSource { prefix: &arguments.reference, info: index, threads };
+        Ok(SplicedEngine::load(source, arguments.mode.spliced(), table.clone())?)
     };
     let before = |aligner: &_, job: &Job<'_>| {
         let Some(FirstPass { lanes, _kept }) = first_pass else {

@@ -27,11 +27,12 @@ mod tally;
 mod ungapped;
 
 use std::convert::identity;
+use std::num::NonZeroUsize;
 
 use seqloom_align::engine::bwa::BwaEngine;
 use seqloom_align::engine::fake::FakeEngine;
 use seqloom_align::engine::replicated::Replicated;
-use seqloom_align::index;
+use seqloom_align::index::{self, IndexSource};
 use seqloom_align::ingest::{Aligner, Batches};
 use seqloom_io::sink::atomic::AtomicFile;
 use seqloom_modes::gapped::GappedEngine;
@@ -74,24 +75,24 @@ pub(crate) fn run(arguments: &AlignArguments, console: &Console) -> seqloom_term
     }
     job.announce_lanes();
     job.announce_index();
-    let prefix = &arguments.reference;
+    let source = |threads| IndexSource { prefix: &arguments.reference, info: &index, threads };
     match (&arguments.algorithm.engine, arguments.mode.mode) {
         (EngineChoice::Bwa, Mode::Ungapped) => {
             let options = arguments.mode.ungapped();
-            let load = || Ok(UngappedEngine::load(prefix, &index, options.clone())?);
+            let load = |threads| Ok(UngappedEngine::load(source(threads), options.clone())?);
             align(load, Batches, prepared)
         }
         (EngineChoice::Bwa, Mode::EndToEnd | Mode::Local) => {
             let options = arguments.mode.gapped();
-            align(|| Ok(GappedEngine::load(prefix, &index, options)?), Batches, prepared)
+            align(|threads| Ok(GappedEngine::load(source(threads), options)?), Batches, prepared)
         }
         (EngineChoice::Bwa, Mode::Spliced) => {
             introns::align(arguments, &index, prepared, first_pass, console)
         }
         (EngineChoice::Bwa, Mode::Bwa) => {
             let certified = prepared.job.certified.clone();
-            let load = || {
-                let mut engine = load_bwa(arguments, &index)?;
+            let load = |threads| {
+                let mut engine = load_bwa(arguments, &index, threads)?;
                 certified.turn_on(&mut engine);
                 Ok(engine)
             };
@@ -99,14 +100,14 @@ pub(crate) fn run(arguments: &AlignArguments, console: &Console) -> seqloom_term
         }
         (EngineChoice::Fake(options), _) => {
             let lengths = || index.contigs.iter().map(|contig| contig.length.into()).collect();
-            align(|| Ok(FakeEngine::new(options.clone(), lengths())), identity, prepared)
+            align(|_| Ok(FakeEngine::new(options.clone(), lengths())), identity, prepared)
         }
     }
 }
 
 /// Loads engines and runs them: as they are if they work by cohorts, else as [`Batches`].
 fn align<E: Send, A: Aligner>(
-    load: impl Fn() -> seqloom_terminal::Result<E> + Sync,
+    load: impl Fn(NonZeroUsize) -> seqloom_terminal::Result<E> + Sync,
     aligner: fn(Replicated<E>) -> A,
     prepared: Prepared<'_>,
 ) -> seqloom_terminal::Result<()> {
@@ -116,15 +117,16 @@ fn align<E: Send, A: Aligner>(
 /// With what is done before reads are placed, and files that are to get their names with the
 /// output, which are written once they are.
 fn align_between<E: Send, A: Aligner>(
-    load: impl Fn() -> seqloom_terminal::Result<E> + Sync,
+    load: impl Fn(NonZeroUsize) -> seqloom_terminal::Result<E> + Sync,
     aligner: fn(Replicated<E>) -> A,
     prepared: Prepared<'_>,
     before: impl FnOnce(&A, &Job<'_>) -> seqloom_terminal::Result<()>,
     after: impl FnOnce() -> seqloom_terminal::Result<Vec<AtomicFile>>,
 ) -> seqloom_terminal::Result<()> {
     let Prepared { mut job, first, mut outputs } = prepared;
-    let (engine, placed) =
-        allocator::with_own_mappings(|| placing::load(&job.ingest.placement, load))?;
+    let (engine, placed) = allocator::with_own_mappings(|| {
+        placing::load(&job.ingest.placement, job.run.threads, load)
+    })?;
     let aligner = aligner(engine);
     job.announce_placement(&placed);
     job.announce_certified();
@@ -157,13 +159,14 @@ fn align_between<E: Send, A: Aligner>(
 pub(crate) fn load_bwa(
     arguments: &AlignArguments,
     index: &index::IndexInfo,
+    threads: NonZeroUsize,
 ) -> seqloom_terminal::Result<BwaEngine> {
     let options = arguments.algorithm.bwa_options();
-    let prefix = &arguments.reference;
+    let source = IndexSource { prefix: &arguments.reference, info: index, threads };
     Ok(if arguments.algorithm.ignore_alt {
-        let plain = index::WithoutAlt::of(prefix)?;
-        BwaEngine::load(&plain.prefix(), index, &options)?
+        let plain = index::WithoutAlt::of(source.prefix)?;
+        BwaEngine::load(IndexSource { prefix: &plain.prefix(), ..source }, &options)?
     } else {
-        BwaEngine::load(prefix, index, &options)?
+        BwaEngine::load(source, &options)?
     })
 }

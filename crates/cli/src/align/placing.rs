@@ -144,10 +144,11 @@ pub(super) fn plan(
 }
 
 /// Loads a copy of the index for every group, one after the other, each by a thread on the group's
-/// CPUs under its policy, and looks where the pages are.
+/// CPUs under its policy, with as many more as `threads` says, and looks where the pages are.
 pub(crate) fn load<E: Send>(
     plan: &Plan,
-    load_one: impl Fn() -> seqloom_terminal::Result<E> + Sync,
+    threads: NonZeroUsize,
+    load_one: impl Fn(NonZeroUsize) -> seqloom_terminal::Result<E> + Sync,
 ) -> seqloom_terminal::Result<(Replicated<E>, PlacementReport)> {
     let mut report = PlacementReport::from(plan);
     let mut load = |group: usize| -> seqloom_terminal::Result<E> {
@@ -155,7 +156,7 @@ pub(crate) fn load<E: Send>(
             pool::run_one(|| {
                 plan.take_loader_slot(group).map_err(SystemError::new)?;
                 let before = Mappings::now();
-                let engine = load_one()?;
+                let engine = load_one(threads)?;
                 let ranges = before.and_then(|before| Ok(Mappings::now()?.since(&before)));
                 Ok::<_, seqloom_terminal::Error>((engine, ranges))
             })

@@ -1,6 +1,7 @@
 //! `shard align`: aligns shards and publishes what was collected of each.
 
 use std::io::{BufRead, Write};
+use std::num::NonZeroUsize;
 use std::str::FromStr;
 
 use seqloom_align::engine::CohortEngine;
@@ -133,8 +134,8 @@ fn align_shards(
     let shards = Shards { folder, align: &align, index: &index, console };
     match &align.algorithm.engine {
         EngineChoice::Bwa => {
-            let load = |certified: &CertifiedRun| {
-                let mut engine = load_bwa(&align, &index)?;
+            let load = |certified: &CertifiedRun, threads| {
+                let mut engine = load_bwa(&align, &index, threads)?;
                 certified.turn_on(&mut engine);
                 Ok(engine)
             };
@@ -142,7 +143,7 @@ fn align_shards(
         }
         EngineChoice::Fake(options) => {
             let lengths = || index.contigs.iter().map(|contig| contig.length.into()).collect();
-            shards.run(|_| Ok(FakeEngine::new(options.clone(), lengths())), which)
+            shards.run(|_, _| Ok(FakeEngine::new(options.clone(), lengths())), which)
         }
     }
 }
@@ -171,7 +172,7 @@ impl Shards<'_> {
     /// Loads the engine with the first shard that is not done, and keeps it for the others.
     fn run<E: CohortEngine + Send>(
         &self,
-        load: impl Fn(&CertifiedRun) -> seqloom_terminal::Result<E> + Sync,
+        load: impl Fn(&CertifiedRun, NonZeroUsize) -> seqloom_terminal::Result<E> + Sync,
         which: Which,
     ) -> seqloom_terminal::Result<()> {
         let mut loaded = None;
@@ -192,7 +193,7 @@ impl Shards<'_> {
     fn answer<E: CohortEngine + Send>(
         &self,
         line: &str,
-        load: &(impl Fn(&CertifiedRun) -> seqloom_terminal::Result<E> + Sync),
+        load: &(impl Fn(&CertifiedRun, NonZeroUsize) -> seqloom_terminal::Result<E> + Sync),
         loaded: &mut Option<Loaded<E>>,
     ) -> seqloom_terminal::Result<()> {
         let shard = line.parse::<usize>().ok();
@@ -220,7 +221,7 @@ impl Shards<'_> {
     fn align<E: CohortEngine + Send>(
         &self,
         shard: usize,
-        load: &(impl Fn(&CertifiedRun) -> seqloom_terminal::Result<E> + Sync),
+        load: &(impl Fn(&CertifiedRun, NonZeroUsize) -> seqloom_terminal::Result<E> + Sync),
         loaded: &mut Option<Loaded<E>>,
     ) -> seqloom_terminal::Result<()> {
         let clock = Clock::start();
@@ -246,7 +247,9 @@ impl Shards<'_> {
             None => {
                 let placement = job.ingest.placement.clone();
                 let certified = job.certified.clone();
-                let load = || placing::load(&placement, || load(&certified));
+                let threads = job.run.threads;
+                let load =
+                    || placing::load(&placement, threads, |threads| load(&certified, threads));
                 let (engine, report) = allocator::with_own_mappings(load)?;
                 job.announce_placement(&report);
                 job.announce_certified();

@@ -229,7 +229,8 @@ fn a_read_on_the_certified_path_asks_for_no_memory() {
     let plan = index::plan(&fasta, &BuildOptions::default(), &|_, _| ()).unwrap();
     index::build(plan, &fasta, &|_, _| ()).unwrap();
     let info = index::check(&fasta).unwrap();
-    let mut engine = BwaEngine::load(&fasta, &info, &BwaOptions::default()).unwrap();
+    let mut engine =
+        BwaEngine::load(index::IndexSource::new(&fasta, &info), &BwaOptions::default()).unwrap();
     let counts = Arc::<CertifiedReads>::default();
     engine.certify(&IndexPaths::new(&fasta).fast(), counts.clone()).unwrap();
 

@@ -28,8 +28,6 @@ mod rescue;
 mod simd;
 mod traceback;
 
-use std::path::Path;
-
 pub use super::by_score::mates::MateOptions;
 pub use super::by_score::score::{
     GapPenalty, Growth, LengthFunction, MOST_BONUS, MOST_PENALTY, Scoring,
@@ -51,7 +49,7 @@ use emit::Filtered;
 use fragment::Question;
 use mates::{Paired, Pairing};
 use seqloom_align::engine::{EngineError, Read};
-use seqloom_align::index::{IndexError, IndexInfo};
+use seqloom_align::index::{IndexError, IndexSource};
 
 /// Reads that are searched for together; fewer where many placements of each are wanted.
 const GROUP_READS: usize = 64;
@@ -95,16 +93,12 @@ struct Group {
 }
 
 impl GappedEngine {
-    /// Reads the index at `prefix`, which has been checked and found to be `info`.
+    /// Reads an index.
     ///
     /// # Errors
     /// When a file cannot be read or has changed.
-    pub fn load(
-        prefix: &Path,
-        info: &IndexInfo,
-        options: GappedOptions,
-    ) -> Result<Self, IndexError> {
-        Ok(Self { index: Indexed::read(prefix, info)?, options })
+    pub fn load(source: IndexSource<'_>, options: GappedOptions) -> Result<Self, IndexError> {
+        Ok(Self { index: Indexed::read(source)?, options })
     }
 
     /// Takes other options.

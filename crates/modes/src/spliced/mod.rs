@@ -27,7 +27,6 @@ mod overhang;
 mod pairs;
 mod sites;
 
-use std::path::Path;
 use std::sync::Arc;
 
 pub use found::{Evidence, IntronTable};
@@ -47,7 +46,7 @@ use choice::{Asked, Chosen, Spliced, Work};
 use diagonals::PricedRead;
 use found::Met;
 use seqloom_align::engine::{EngineError, Read};
-use seqloom_align::index::{IndexError, IndexInfo};
+use seqloom_align::index::{IndexError, IndexSource};
 use sites::Sites;
 
 /// Reads that are searched for together.
@@ -114,17 +113,16 @@ impl Round {
 }
 
 impl SplicedEngine {
-    /// Reads the index at `prefix`, which has been checked and found to be `info`.
+    /// Reads an index.
     ///
     /// # Errors
     /// When a file cannot be read or has changed.
     pub fn load(
-        prefix: &Path,
-        info: &IndexInfo,
+        source: IndexSource<'_>,
         options: SplicedOptions,
         introns: Arc<IntronTable>,
     ) -> Result<Self, IndexError> {
-        let index = Indexed::read(prefix, info)?;
+        let index = Indexed::read(source)?;
         introns.begin(index.bases());
         Ok(Self { index, options, introns })
     }

@@ -24,8 +24,6 @@ mod record;
 mod scheme;
 mod simd;
 
-use std::path::Path;
-
 pub use options::{Acceptance, SeedAcceptance, UngappedOptions};
 
 use crate::options::Reported;
@@ -42,7 +40,7 @@ use pairs::Pairs;
 use placements::{GROUP_READS, Genome, Limits, MOST_PLACEMENTS, Work};
 use record::{Head, Records, Tags, UnmappedTags};
 use seqloom_align::engine::{EngineError, Read};
-use seqloom_align::index::{IndexError, IndexInfo};
+use seqloom_align::index::{IndexError, IndexSource};
 
 /// Shorter reads lie anywhere, and are not searched for.
 const SHORTEST_READ: usize = 15;
@@ -70,16 +68,12 @@ pub struct Scratch {
 }
 
 impl UngappedEngine {
-    /// Reads the index at `prefix`, which has been checked and found to be `info`.
+    /// Reads an index.
     ///
     /// # Errors
     /// When a file cannot be read or has changed.
-    pub fn load(
-        prefix: &Path,
-        info: &IndexInfo,
-        options: UngappedOptions,
-    ) -> Result<Self, IndexError> {
-        Ok(Self { index: Indexed::read(prefix, info)?, options })
+    pub fn load(source: IndexSource<'_>, options: UngappedOptions) -> Result<Self, IndexError> {
+        Ok(Self { index: Indexed::read(source)?, options })
     }
 
     /// Takes other options.

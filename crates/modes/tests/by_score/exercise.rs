@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use seqloom_align::engine::{BatchEngine, EngineReads, Origin, Read, RecordSink};
-use seqloom_align::index::{BuildOptions, IndexInfo, build, check, plan};
+use seqloom_align::index::{BuildOptions, IndexInfo, IndexSource, build, check, plan};
 use seqloom_format::bam::{AuxFields, Flags, RecordRef};
 use seqloom_modes::gapped::{
     Effort, GapPenalty, GappedEngine, GappedOptions, Growth, LengthFunction, MateOptions, Scoring,
@@ -166,7 +166,7 @@ impl Bench {
         let prefix = folder.path().join("ref.fa");
         let info = index(&sequences, &prefix);
         let options = usual(false);
-        let engine = GappedEngine::load(&prefix, &info, options).unwrap();
+        let engine = GappedEngine::load(IndexSource::new(&prefix, &info), options).unwrap();
         Self { sequences, engine, options }
     }
 

@@ -13,7 +13,7 @@ use std::sync::Mutex;
 use proptest::prelude::*;
 use seqloom_align::cohort::Pairing;
 use seqloom_align::emit::RecordTags;
-use seqloom_align::index::{BuildOptions, build, check, plan};
+use seqloom_align::index::{BuildOptions, IndexSource, build, check, plan};
 use seqloom_align::ingest::{
     self, BatchSink, Batches, HeldLimits, IngestOptions, IngestTrace, LaneInput,
 };
@@ -80,7 +80,8 @@ impl Bench {
                 max_insert_bp: 250,
             },
         };
-        let engine = UngappedEngine::load(&prefix, &check(&prefix).unwrap(), options);
+        let engine =
+            UngappedEngine::load(IndexSource::new(&prefix, &check(&prefix).unwrap()), options);
         let engine = Batches(engine.unwrap());
         Self { folder, engine, genome, header: Header::parse(header.as_bytes()).unwrap() }
     }

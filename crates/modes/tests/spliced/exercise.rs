@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use seqloom_align::engine::{Origin, RecordSink};
+use seqloom_align::index::IndexSource;
 use seqloom_format::bam::Flags;
 use seqloom_modes::gapped::Scoring;
 use seqloom_modes::options::Strands;
@@ -97,7 +98,9 @@ impl Bench {
         let prefix = folder.path().join("ref.fa");
         let (info, options) = (index(&sequences, &prefix), usual());
         let table = Arc::new(IntronTable::default());
-        let engine = SplicedEngine::load(&prefix, &info, options, Arc::clone(&table)).unwrap();
+        let engine =
+            SplicedEngine::load(IndexSource::new(&prefix, &info), options, Arc::clone(&table))
+                .unwrap();
         let (known, met) = (BTreeSet::new(), BTreeSet::new());
         Self { sequences, transcripts, introns, engine, options, table, known, met }
     }

@@ -5,7 +5,7 @@
 use std::fs;
 
 use seqloom_align::engine::{BatchEngine, EngineReads, Origin, Read, RecordSink};
-use seqloom_align::index::{BuildOptions, build, check, plan};
+use seqloom_align::index::{BuildOptions, IndexSource, build, check, plan};
 use seqloom_format::bam::{AuxFields, Flags, RecordRef};
 use seqloom_modes::options::{Reported, Strands};
 use seqloom_modes::pairs::{Orientation, PairOptions};
@@ -102,7 +102,9 @@ impl Bench {
         fs::write(&prefix, text).unwrap();
         let ready = plan(&prefix, &BuildOptions::default(), &|_, _| ()).unwrap();
         build(ready, &prefix, &|_, _| ()).unwrap();
-        let engine = UngappedEngine::load(&prefix, &check(&prefix).unwrap(), options).unwrap();
+        let engine =
+            UngappedEngine::load(IndexSource::new(&prefix, &check(&prefix).unwrap()), options)
+                .unwrap();
         Self { sequences, engine }
     }
 

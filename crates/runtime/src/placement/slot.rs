@@ -134,10 +134,10 @@ pub fn keep_small(ranges: &[Range<usize>]) -> io::Result<()> {
     ranges.iter().try_for_each(|range| numa::advise_huge(range, false))
 }
 
-/// Asks the kernel for huge pages under memory of `values` that has not been touched yet. Where it
-/// refuses, pages are small.
-pub fn ask_for_huge_pages<T>(values: &mut Vec<T>) {
-    let pages = numa::whole_pages(values.spare_capacity_mut(), PAGE_BYTES);
+/// Asks the kernel for huge pages under `memory`, which has not been touched yet. Where it refuses,
+/// pages are small.
+pub fn ask_for_huge_pages<T>(memory: &mut [T]) {
+    let pages = numa::whole_pages(memory, PAGE_BYTES);
     // Speed alone depends on it.
     let _ = numa::advise_huge(&pages, true);
 }

@@ -207,7 +207,7 @@ pub(crate) fn discard_pages<T>(room: &mut [MaybeUninit<T>], page_bytes: usize) -
 }
 
 /// Addresses of the whole pages within `room`, of which there may be none.
-pub(crate) fn whole_pages<T>(room: &mut [MaybeUninit<T>], page_bytes: usize) -> Range<usize> {
+pub(crate) fn whole_pages<T>(room: &mut [T], page_bytes: usize) -> Range<usize> {
     let room = room.as_ptr_range();
     let start = (room.start as usize).next_multiple_of(page_bytes);
     let end = room.end as usize / page_bytes * page_bytes;

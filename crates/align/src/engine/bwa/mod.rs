@@ -24,6 +24,7 @@ mod rescue;
 mod seed;
 mod settings;
 
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
@@ -39,7 +40,9 @@ use seed::Searches;
 use crate::certified::{
     CertifiedPath, CertifiedReads, Known, LoadedIndex, MainChain, Tables, Work,
 };
-use crate::index::{FastTable, FastTableError, IndexError, IndexInfo, IndexParts, Loaded, Starts};
+use crate::index::{
+    FastTable, FastTableError, IndexError, IndexParts, IndexSource, Loaded, Starts,
+};
 use crate::search::rows::Rows;
 
 use super::{CohortEngine, EngineError, EngineReads, Read, RecordSink, SeededBatch};
@@ -55,6 +58,8 @@ const START_BASES: usize = 9;
 pub struct BwaEngine {
     index: Loaded,
     names: Vec<Vec<u8>>,
+    /// Threads that read its files.
+    threads: NonZeroUsize,
     settings: Settings,
     insert_size: Option<InsertSize>,
     /// With which searches for seeds begin: of the table, or of our own once they are needed.
@@ -84,15 +89,17 @@ pub enum NotCertified {
 }
 
 impl BwaEngine {
-    /// Loads the index at `prefix`, which [`crate::index::check`] has found to be `info`.
+    /// Loads an index.
     ///
     /// # Errors
     /// A file cannot be read, or is not the one that was checked.
-    pub fn load(prefix: &Path, info: &IndexInfo, options: &BwaOptions) -> Result<Self, IndexError> {
-        let names = info.contigs.iter().map(|contig| contig.name.clone().into_bytes()).collect();
+    pub fn load(source: IndexSource<'_>, options: &BwaOptions) -> Result<Self, IndexError> {
+        let names =
+            source.info.contigs.iter().map(|contig| contig.name.clone().into_bytes()).collect();
         Ok(Self {
-            index: Loaded::read(prefix, info)?,
+            index: Loaded::read(source)?,
             names,
+            threads: source.threads,
             settings: Settings::new(options),
             insert_size: options.insert_size,
             starts: OnceLock::new(),
@@ -108,7 +115,7 @@ impl BwaEngine {
     /// Why no regions are taken.
     pub fn certify(&mut self, path: &Path, reads: Arc<CertifiedReads>) -> Result<(), NotCertified> {
         let parts = self.index.parts();
-        let table = Arc::new(FastTable::read(path, parts.packed, parts.bases)?);
+        let table = Arc::new(FastTable::read(path, parts.packed, parts.bases, self.threads)?);
         if table.starts().string_bases() <= self.settings.seeds.least_bases {
             self.starts = OnceLock::from(Arc::clone(table.starts()));
         }

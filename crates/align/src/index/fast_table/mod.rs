@@ -30,12 +30,12 @@ mod repeats;
 
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use seqloom_runtime::placement::ask_for_huge_pages;
-
 use super::memory::Large;
+use super::read::Parts;
 use super::starts::{Starts, short_suffixes, symbol};
 
 /// Bases of the strings whose repeats are flagged: bwa's least seed length.
@@ -120,11 +120,17 @@ impl FastTable {
         if place < self.bases { place } else { 2 * self.bases - place - SEED_BASES as u64 }
     }
 
-    /// Reads `path`, the table of the genome whose packed forward strand is `packed`.
+    /// Reads `path`, the table of the genome whose packed forward strand is `packed`, by `threads` at
+    /// most.
     ///
     /// # Errors
     /// There is none, or it is not of this version and this genome, or damaged.
-    pub(crate) fn read(path: &Path, packed: &[u8], bases: u64) -> Result<Self, FastTableError> {
+    pub(crate) fn read(
+        path: &Path,
+        packed: &[u8],
+        bases: u64,
+        threads: NonZeroUsize,
+    ) -> Result<Self, FastTableError> {
         let failed = |source| FastTableError::Read { path: path.to_owned(), source };
         let mut file = match File::open(path) {
             Ok(file) => file,
@@ -157,14 +163,23 @@ impl FastTable {
         if size != (HEADER_BYTES + 8 * carries + 4 * starts + 8 * repeated) as u64 {
             return Err(damaged());
         }
-        let mut body = Body { file, crc: crc32fast::Hasher::new() };
-        let carries = body.take(carries, u64::from_le_bytes).map_err(failed)?;
-        let rows = body.take(starts, u32::from_le_bytes).map_err(failed)?.into();
-        let repeated = body.take(repeated, u64::from_le_bytes).map_err(failed)?.into();
+        let mut body = Parts::new(file, HEADER_BYTES as u64, threads);
+        let carries: Vec<u64> = body.take(carries).map_err(failed)?;
+        let rows: Vec<u32> = body.take(starts).map_err(failed)?;
+        let repeated: Vec<u64> = body.take(repeated).map_err(failed)?;
+        let mut crc = crc32fast::Hasher::new();
+        let parts: [&[u8]; 3] = [
+            bytemuck::cast_slice(&carries),
+            bytemuck::cast_slice(&rows),
+            bytemuck::cast_slice(&repeated),
+        ];
+        parts.iter().for_each(|part| crc.update(part));
+        if crc.finalize() != word(32) {
+            return Err(FastTableError::Damaged(path.to_owned()));
+        }
         let short = short_suffixes(2 * bases, start_bases, |at| symbol(packed, bases, at));
-        let starts = Arc::new(Starts::new(start_bases, carries, rows, short));
-        let table = Self { bases, packed_crc, starts, repeated };
-        if body.crc.finalize() == word(32) { Ok(table) } else { Err(damaged()) }
+        let starts = Arc::new(Starts::new(start_bases, carries, rows.into(), short));
+        Ok(Self { bases, packed_crc, starts, repeated: repeated.into() })
     }
 
     /// Writes the file. It is gone through twice, for the checksum stands in front.
@@ -210,32 +225,6 @@ fn write_numbers<T: Copy, const N: usize>(
         out(&buffer)?;
     }
     Ok(())
-}
-
-/// The file behind its header.
-struct Body {
-    file: File,
-    crc: crc32fast::Hasher,
-}
-
-impl Body {
-    fn take<T, const N: usize>(
-        &mut self,
-        count: usize,
-        number_of: fn([u8; N]) -> T,
-    ) -> io::Result<Vec<T>> {
-        let mut numbers = Vec::with_capacity(count);
-        // They are read here and there: small pages would cost a miss more each time.
-        ask_for_huge_pages(&mut numbers);
-        let mut buffer = vec![0; CHUNK_BYTES];
-        while numbers.len() < count {
-            let bytes = &mut buffer[..((count - numbers.len()) * N).min(CHUNK_BYTES)];
-            self.file.read_exact(bytes)?;
-            self.crc.update(bytes);
-            numbers.extend(bytes.as_chunks::<N>().0.iter().map(|&bytes| number_of(bytes)));
-        }
-        Ok(numbers)
-    }
 }
 
 #[cfg(test)]

@@ -8,6 +8,8 @@ use proptest::prelude::*;
 use super::super::packed::Packed;
 use super::*;
 
+const TWO: NonZeroUsize = NonZeroUsize::new(2).unwrap();
+
 fn packed(codes: &[u8]) -> Packed {
     let mut packed = Packed::default();
     codes.iter().for_each(|&code| packed.push(code));
@@ -83,16 +85,16 @@ proptest! {
         let mut bytes = Vec::new();
         table.write(&mut bytes).unwrap();
         std::fs::write(&path, &bytes).unwrap();
-        prop_assert_eq!(&FastTable::read(&path, &pac, packed.bases()).unwrap(), &table);
+        prop_assert_eq!(&FastTable::read(&path, &pac, packed.bases(), TWO).unwrap(), &table);
         // A flipped bit anywhere but in the header's unused end is found.
         let at = at.index(bytes.len());
         bytes[at] ^= 1 << (at % 8);
         std::fs::write(&path, &bytes).unwrap();
         let unused = (36..HEADER_BYTES).contains(&at);
-        prop_assert_eq!(FastTable::read(&path, &pac, packed.bases()).is_ok(), unused);
+        prop_assert_eq!(FastTable::read(&path, &pac, packed.bases(), TWO).is_ok(), unused);
         bytes.truncate(at);
         std::fs::write(&path, &bytes).unwrap();
-        prop_assert!(FastTable::read(&path, &pac, packed.bases()).is_err());
+        prop_assert!(FastTable::read(&path, &pac, packed.bases(), TWO).is_err());
     }
 }
 
@@ -104,8 +106,8 @@ fn a_table_of_another_genome_is_named() {
     let mut bytes = Vec::new();
     make(&one, 0, 1).write(&mut bytes).unwrap();
     std::fs::write(&path, &bytes).unwrap();
-    let error = FastTable::read(&path, &pac(&packed(&other)), 7).unwrap_err();
+    let error = FastTable::read(&path, &pac(&packed(&other)), 7, TWO).unwrap_err();
     assert!(matches!(error, FastTableError::Foreign(_)), "{error}");
-    let missing = FastTable::read(&folder.path().join("y.fast"), &[], 7).unwrap_err();
+    let missing = FastTable::read(&folder.path().join("y.fast"), &[], 7, TWO).unwrap_err();
     assert!(matches!(missing, FastTableError::Missing(_)), "{missing}");
 }

@@ -42,7 +42,8 @@ pub(super) struct Compared {
 impl Compared {
     pub(super) fn load(prefix: &Path, options: &BwaOptions) -> Self {
         let info = crate::index::check(prefix).unwrap();
-        let engine = BwaEngine::load(prefix, &info, options).unwrap();
+        let engine =
+            BwaEngine::load(crate::index::IndexSource::new(prefix, &info), options).unwrap();
         let contigs =
             info.contigs.iter().map(|contig| (contig.name.clone(), u64::from(contig.length)));
         let index = Index::load(prefix, &contigs.collect::<Vec<_>>(), 1).unwrap();
