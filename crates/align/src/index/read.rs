@@ -1,5 +1,5 @@
-//! Large parts of a file, read into memory by many threads: one alone reads half a gigabyte a second,
-//! as each page is made when it is first written to.
+//! Large parts of a file, read into memory by many threads: one alone reads half a gigabyte a
+//! second, as each page is made when it is first written to.
 
 use std::fs::File;
 use std::io;

@@ -259,8 +259,8 @@ fn presets_are_those_of_bwa() {
     }
 }
 
-/// bwa has `-` as a letter of its own, for which it writes a NUL and prices that differ from stage to
-/// stage: what is compared is where reads lie.
+/// bwa has `-` as a letter of its own, for which it writes a NUL and prices that differ from stage
+/// to stage: what is compared is where reads lie.
 #[test]
 fn reads_with_dashes_lie_where_those_of_bwa_do() {
     if !has("bwa") {
@@ -292,11 +292,13 @@ fn reads_with_dashes_lie_where_those_of_bwa_do() {
     assert_eq!(ours, theirs);
 }
 
-/// The columns from QNAME to TLEN of all primary records, whose names begin with `SIM`. bwa ends the
-/// text of a read at its NUL, without a line end.
+/// The columns from QNAME to TLEN of all primary records, whose names begin with `SIM`. bwa ends
+/// the text of a read at its NUL, without a line end.
 fn places(sam: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(sam);
-    let columns = |record: &str| record.split('\t').take(9).map(str::to_owned).collect::<Vec<_>>();
+    let columns = |record: &str| -> Vec<String> {
+        record.split('\t').take(9).map(str::to_owned).collect()
+    };
     let records = text.split("SIM").skip(1).map(columns);
     let is_primary = |columns: &Vec<String>| columns[1].parse::<u32>().unwrap() & 0x900 == 0;
     records.filter(is_primary).map(|columns| columns.join("\t")).collect()

@@ -120,8 +120,8 @@ impl FastTable {
         if place < self.bases { place } else { 2 * self.bases - place - SEED_BASES as u64 }
     }
 
-    /// Reads `path`, the table of the genome whose packed forward strand is `packed`, by `threads` at
-    /// most.
+    /// Reads `path`, the table of the genome whose packed forward strand is `packed`, by `threads`
+    /// at most.
     ///
     /// # Errors
     /// There is none, or it is not of this version and this genome, or damaged.
