@@ -296,9 +296,8 @@ fn reads_with_dashes_lie_where_those_of_bwa_do() {
 /// the text of a read at its NUL, without a line end.
 fn places(sam: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(sam);
-    let columns = |record: &str| -> Vec<String> {
-        record.split('\t').take(9).map(str::to_owned).collect()
-    };
+    let columns =
+        |record: &str| -> Vec<String> { record.split('\t').take(9).map(str::to_owned).collect() };
     let records = text.split("SIM").skip(1).map(columns);
     let is_primary = |columns: &Vec<String>| columns[1].parse::<u32>().unwrap() & 0x900 == 0;
     records.filter(is_primary).map(|columns| columns.join("\t")).collect()
