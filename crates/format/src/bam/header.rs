@@ -108,6 +108,11 @@ impl Header {
         self.lines.iter().map(|line| &**line)
     }
 
+    /// Lines, for changes that leave their kinds and the references as they are.
+    pub(super) fn lines_mut(&mut self) -> &mut [Arc<[u8]>] {
+        &mut self.lines
+    }
+
     /// The references, in the order of their indices.
     #[must_use]
     pub fn references(&self) -> &[Reference] {

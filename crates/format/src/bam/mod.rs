@@ -11,6 +11,7 @@ mod error;
 mod flags;
 mod header;
 mod header_check;
+mod header_digests;
 mod header_line;
 mod numbers;
 mod record;
@@ -24,6 +25,7 @@ pub use error::RecordError;
 pub use flags::Flags;
 pub use header::{Header, MAX_HEADER_LINE_BYTES, ReadGroup, Reference, expand_escapes};
 pub use header_check::{HeaderError, LineFault};
+pub use header_digests::OtherSequence;
 pub use record::FramedRecords;
 pub use record::{
     BASE_LETTERS, CIGAR_LETTERS, CigarOps, FIXED_BYTES, RecordRef, framed_records, reg2bin,

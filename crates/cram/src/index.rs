@@ -1,0 +1,69 @@
+//! The index beside a CRAM (`.crai`, CRAM specification 3.0, section 12): a line for each reference
+//! of each slice; and the count of records, which containers are numbered by.
+
+use seqloom_format::state_of_fields;
+
+use crate::codec::Codecs;
+use crate::container::Container;
+use crate::error::CramError;
+
+/// Level of the index's gzip.
+const LEVEL: u8 = 6;
+
+/// A line of the index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Line {
+    pub(crate) reference_id: i32,
+    pub(crate) start: i32,
+    pub(crate) span: i32,
+    /// In the file.
+    pub(crate) container_at: u64,
+    /// Behind the container's header.
+    pub(crate) slice_at: u64,
+    pub(crate) slice_bytes: u64,
+}
+
+/// What whoever puts containers into a file knows of those in front.
+#[derive(Debug, Default)]
+pub struct Numbering {
+    records: u64,
+    /// The index, where one is wanted.
+    lines: Option<Vec<u8>>,
+}
+
+state_of_fields!(Numbering { records, lines });
+
+impl Numbering {
+    /// Of a file without records.
+    #[must_use]
+    pub fn new(is_indexed: bool) -> Self {
+        Self { records: 0, lines: is_indexed.then(Vec::new) }
+    }
+
+    /// Appends a container, which begins at `offset` of the file.
+    pub fn push(&mut self, container: &Container, offset: u64, out: &mut Vec<u8>) {
+        let lines = &mut self.lines;
+        container.push((self.records, offset), out, |line| {
+            if let Some(lines) = lines {
+                push_line(&line, lines);
+            }
+        });
+        self.records += container.records();
+    }
+
+    /// The bytes of the index, if one is wanted.
+    ///
+    /// # Errors
+    /// gzip failed.
+    pub fn finish(self) -> Result<Option<Vec<u8>>, CramError> {
+        let Some(lines) = self.lines else { return Ok(None) };
+        Ok(Some(Codecs::default().gzip(LEVEL, &lines)?.to_vec()))
+    }
+}
+
+fn push_line(line: &Line, out: &mut Vec<u8>) {
+    let Line { reference_id, start, span, container_at, slice_at, slice_bytes } = line;
+    let text =
+        format!("{reference_id}\t{start}\t{span}\t{container_at}\t{slice_at}\t{slice_bytes}\n");
+    out.extend_from_slice(text.as_bytes());
+}

@@ -1,0 +1,39 @@
+//! CRAM 3.0, written: records to containers, as pure functions on bytes.
+//!
+//! ```text
+//! records ─► cut ─► slice ─────────► codec ──────► Container ─► Numbering ─► file, .crai
+//!            which   fields to        series to     no counter   the counter of
+//!            make a  series, bases    blocks, by    yet          records in front
+//!            slice   to differences   a fixed table
+//! ```
+//!
+//! Workers make containers of units of records side by side; whoever writes them in order gives them
+//! the number of records in front. No codec depends on another slice, so bytes depend on records,
+//! reference and settings alone.
+//!
+//! Source: CRAM format specification, version 3.0, and CRAM codecs, of the SAM/BAM format group.
+
+mod bases;
+mod block;
+mod codec;
+mod container;
+mod cut;
+mod error;
+mod header;
+mod index;
+mod integers;
+mod mates;
+mod rans4x8;
+mod series;
+mod slice;
+mod table;
+mod tags;
+
+#[cfg(test)]
+mod tests;
+
+pub use container::{Container, EOF_CONTAINER, digest, file_start};
+pub use cut::Encoder;
+pub use error::CramError;
+pub use index::Numbering;
+pub use slice::{Referred, Settings};
