@@ -21,6 +21,12 @@ pub fn bam_indices(bam: &Path) -> [PathBuf; 4] {
     ]
 }
 
+/// Where samtools and others look for an index of the CRAM file `cram`.
+#[must_use]
+pub fn cram_indices(cram: &Path) -> [PathBuf; 2] {
+    [with_suffix(cram, ".crai"), cram.with_extension("crai")]
+}
+
 /// Whether `file` was last changed before `data` was; not if one of them cannot be asked.
 #[must_use]
 pub fn is_older(file: &Path, data: &Path) -> bool {

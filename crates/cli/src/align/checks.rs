@@ -38,7 +38,8 @@ pub(crate) fn check_options(
 ) -> seqloom_terminal::Result<()> {
     check_files(arguments, lanes)?;
     let metrics = arguments.output.metrics_request();
-    let is_compared = arguments.recalibration.counts() || metrics.wants_reference();
+    let is_cram = arguments.output.is_cram();
+    let is_compared = arguments.recalibration.counts() || metrics.wants_reference() || is_cram;
     let (first, second) = (arguments.first.as_deref(), arguments.second.as_deref());
     let is_stdin = |path: Option<&Path>| path == Some(Path::new("-"));
     refuse_first(&[
@@ -56,8 +57,13 @@ pub(crate) fn check_options(
             "--no-sort streams records, and --metrics and --html count sorted ones; leave one out",
         ),
         (
+            arguments.no_sort && is_cram,
+            "--no-sort streams records as they are made, a few at a time, of which CRAM would make \
+             slices too small to pay; leave it out, or write BAM",
+        ),
+        (
             arguments.reference_fasta.is_some() && !is_compared,
-            "--reference-fasta is for --known-sites, --metrics alignment-summary and --html; \
+            "--reference-fasta is for CRAM, --known-sites, --metrics alignment-summary and --html; \
              nothing else looks at it",
         ),
         (

@@ -15,7 +15,7 @@ use seqloom_prep::partition::GenomeBins;
 use seqloom_report::run::{IndexReport, PlacementReport};
 use seqloom_runtime::memory::ByteSize;
 use seqloom_runtime::placement::Plan;
-use seqloom_terminal::{Console, signals};
+use seqloom_terminal::{Console, UsageError, signals};
 
 use super::arguments::{AlignArguments, EngineChoice};
 use super::certified::CertifiedRun;
@@ -25,6 +25,7 @@ use super::opened::{InputPart, Lane, OpenedLanes, Start};
 use super::outcomes::Outcomes;
 use super::placing;
 use super::plan::{Demand, MemoryPlan};
+use crate::output::cram;
 use crate::output::plan::OutputPlan;
 use crate::output::run::Run;
 use crate::recalibration::{Recalibration, load_reference};
@@ -77,8 +78,9 @@ impl<'a> Job<'a> {
         inputs.tell_ignored(console);
         let opened = OpenedLanes::open(arguments, inputs.lanes, index, Start::of(part.as_ref()))?;
         opened.warn(console);
+        let mut opened = opened;
         let late = match part {
-            None => Late::prepare(arguments, &opened.header, console)?,
+            None => Late::prepare(arguments, &mut opened.header, console)?,
             Some(_) => Late::default(),
         };
         let loaded_bytes = late.memory_bytes(run.threads, &opened.header);
@@ -258,10 +260,11 @@ pub(crate) struct Late<'a> {
 }
 
 impl<'a> Late<'a> {
-    /// Reads it, and refuses what would stop the run in the end.
+    /// Reads it, and refuses what would stop the run in the end. The header of CRAM gets the MD5s of
+    /// its sequences.
     pub(crate) fn prepare(
         arguments: &'a AlignArguments,
-        header: &Header,
+        header: &mut Header,
         console: &Console,
     ) -> seqloom_terminal::Result<Self> {
         let recalibration = Recalibration::prepare(
@@ -303,9 +306,22 @@ fn compares(arguments: &AlignArguments, metrics: MetricsRequest, console: &Conso
 /// is of another reference: here, where there is no index in memory yet, and once that is gone.
 fn check_reference(
     arguments: &AlignArguments,
-    header: &Header,
+    header: &mut Header,
     compares: bool,
 ) -> seqloom_terminal::Result<()> {
+    if arguments.output.is_cram() {
+        let fasta = arguments.fasta();
+        if !fasta.is_file() {
+            return Err(UsageError(format!(
+                "{} is no FASTA, and CRAM wants the bases of the reference; --reference-fasta \
+                 names one",
+                fasta.display()
+            ))
+            .into());
+        }
+        let sequences = cram::load_reference(fasta, header.references())?;
+        return cram::set_digests(header, &sequences, fasta);
+    }
     if compares || arguments.recalibration.counts() {
         drop(load_reference(arguments.fasta(), header.references())?);
     }

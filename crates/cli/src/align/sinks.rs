@@ -168,7 +168,7 @@ impl<'a> BatchSink for StreamSink<'a> {
     type Scratch = Encoder<'a>;
 
     fn scratch(&self) -> Result<Encoder<'a>, StreamError> {
-        Ok(Encoder::new(self.encoding, self.references)?)
+        Ok(Encoder::new(self.encoding, self.references, None)?)
     }
 
     fn accept(

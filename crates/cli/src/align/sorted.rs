@@ -4,12 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use seqloom_align::ingest::{self, Aligner, IngestTotals, Ingested};
-use seqloom_format::index::IndexBuilder;
 use seqloom_io::sink::output::Output;
 use seqloom_io::source::InputBlock;
 use seqloom_io::spill::SpillFile;
 use seqloom_prep::duplicates::LibraryTable;
-use seqloom_prep::finish::{FinishTrace, StoredRecords};
+use seqloom_prep::finish::{FinishTrace, OutputIndex, StoredRecords};
 use seqloom_prep::input::ReferenceSequences;
 use seqloom_prep::metrics::quality::ReadGroupNames;
 use seqloom_prep::partition::redistribute::NameSample;
@@ -26,6 +25,7 @@ use super::job::Job;
 use super::outcomes::Judged;
 use super::sinks::SortedSink;
 use super::summary::ingest_stages;
+use crate::output::cram;
 use crate::output::progress;
 use crate::output::resume::Kept;
 use crate::output::summary::{Duplicates, Summary};
@@ -130,16 +130,21 @@ impl Command for Aligned<'_, '_> {
         records: &StoredRecords<'_>,
     ) -> seqloom_terminal::Result<Arc<ReferenceSequences>> {
         let job = self.job;
-        if !job.late.compares && !job.arguments.recalibration.counts() {
+        let is_cram = job.arguments.output.is_cram();
+        if !job.late.compares && !job.arguments.recalibration.counts() && !is_cram {
             return Ok(Arc::default());
         }
         let references = job.header.references();
-        let bytes = reference_bytes(references);
+        let encoders = if is_cram { cram::encoder_bytes(job.run.computing_threads()) } else { 0 };
+        let bytes = reference_bytes(references) + encoders;
         if let Some(placed) = records.stores.first() {
             placed.spill_for(bytes, &mut StoreScratch::new()?)?;
         }
         records.backing.ledger.charge(bytes);
-        load_reference(job.arguments.fasta(), references)
+        match is_cram {
+            true => cram::load_reference(job.arguments.fasta(), references),
+            false => load_reference(job.arguments.fasta(), references),
+        }
     }
 
     fn count(
@@ -166,13 +171,14 @@ impl Command for Aligned<'_, '_> {
         backing: &Backing,
     ) -> Option<Arc<ReferenceSequences>> {
         let job = self.job;
-        if !job.late.compares && job.arguments.recalibration.counts() {
+        let stays = job.late.compares || job.arguments.output.is_cram();
+        if !stays && job.arguments.recalibration.counts() {
             backing.ledger.release(reference_bytes(job.header.references()));
         }
         job.late.compares.then_some(reference)
     }
 
-    fn begin(&self, outputs: &mut [Output]) -> seqloom_terminal::Result<Option<IndexBuilder>> {
+    fn begin(&self, outputs: &mut [Output]) -> seqloom_terminal::Result<Option<OutputIndex>> {
         self.job.output.write_header(&self.job.header, outputs)?;
         Ok(self.job.output.index_builder(self.job.header.references().len()))
     }

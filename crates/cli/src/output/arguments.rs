@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use seqloom_format::bam_deflate::{Method, Settings};
+use seqloom_io::beside::{bam_indices, cram_indices};
 use seqloom_prep::duplicates::{DuplicateMode, LocationSource, NamePattern, PicardVersion};
 use seqloom_prep::metrics::quality::MetricsRequest;
 use seqloom_runtime::memory::{ByteSize, ParseSizeError};
@@ -23,7 +24,7 @@ pub(crate) struct OutputArguments {
     /// Format [default: by the suffix of the output file, else BAM]
     #[arg(long, value_name = "FORMAT")]
     pub(crate) output_format: Option<OutputFormat>,
-    /// Compression level of BAM, 0 (none) to 12; 1 is fast
+    /// Compression level of BAM and CRAM, 0 (none) to 12; 1 is fast
     #[arg(short = 'l', long, value_name = "N", default_value_t = 6,
           value_parser = clap::value_parser!(u8).range(0..=12))]
     pub(crate) level: u8,
@@ -33,7 +34,11 @@ pub(crate) struct OutputArguments {
     /// Inflate each block of BAM again and compare
     #[arg(long, hide = true)]
     check_deflate: bool,
-    /// Index written beside a sorted BAM file
+    /// Keep tags NM and MD in CRAM, which readers of samtools make again from the reference and
+    /// Picard and GATK do not
+    #[arg(long)]
+    pub(crate) cram_keep_md: bool,
+    /// Index written beside a sorted BAM file; beside a CRAM it is a .crai
     #[arg(long, value_name = "KIND", default_value = "auto")]
     pub(crate) write_index: IndexKind,
     /// Refuse to begin, and to end, where one of the run's files is there already
@@ -119,6 +124,7 @@ impl OutputArguments {
             level,
             deflate,
             check_deflate: _,
+            cram_keep_md,
             write_index,
             no_pg,
             md5,
@@ -128,7 +134,7 @@ impl OutputArguments {
             html,
             no_clobber: _,
         } = self;
-        let stream = (output, output_format, level, deflate, write_index, no_pg);
+        let stream = (output, output_format, level, deflate, (cram_keep_md, write_index), no_pg);
         // What is counted for the page has to be counted from the beginning.
         format!("{:?}", (stream, md5, metrics_dir, metrics, html.is_some()))
     }
@@ -189,23 +195,49 @@ impl OutputArguments {
     }
 
     /// The format asked for, or that of the suffix.
+    fn named_format(&self) -> OutputFormat {
+        let suffix = self.output.extension().and_then(|s| s.to_str()).unwrap_or_default();
+        match self.output_format {
+            Some(format) => format,
+            None if suffix == "sam" => OutputFormat::Sam,
+            None if suffix.eq_ignore_ascii_case("cram") => OutputFormat::Cram,
+            None => OutputFormat::Bam,
+        }
+    }
+
+    /// Whether the output is CRAM.
+    pub(crate) fn is_cram(&self) -> bool {
+        self.named_format() == OutputFormat::Cram
+    }
+
+    /// Where readers look for an index of the output.
+    pub(crate) fn indices(&self) -> Vec<PathBuf> {
+        match self.named_format() {
+            OutputFormat::Cram => cram_indices(&self.output).into(),
+            OutputFormat::Bam | OutputFormat::Sam => bam_indices(&self.output).into(),
+        }
+    }
+
+    /// The format asked for, or that of the suffix.
     ///
     /// # Errors
-    /// CRAM, and BAM to a terminal.
+    /// BAM and CRAM to a terminal, and what they have not.
     pub(crate) fn format(&self) -> Result<OutputFormat, UsageError> {
         use std::io::IsTerminal;
-        let suffix = self.output.extension().and_then(|s| s.to_str()).unwrap_or_default();
-        let format = match (self.output_format, suffix) {
-            (Some(format), _) => format,
-            (None, "sam") => OutputFormat::Sam,
-            (None, _) => {
-                refuse_cram(&self.output)?;
-                OutputFormat::Bam
-            }
-        };
+        let format = self.named_format();
         let to_stdout = self.output == Path::new("-");
-        if to_stdout && format == OutputFormat::Bam && std::io::stdout().is_terminal() {
-            let text = "refusing to write BAM to a terminal; use -o FILE or a pipe";
+        if to_stdout && format != OutputFormat::Sam && std::io::stdout().is_terminal() {
+            let text = "refusing to write BAM or CRAM to a terminal; use -o FILE or a pipe";
+            return Err(UsageError(text.to_owned()));
+        }
+        if self.cram_keep_md && format != OutputFormat::Cram {
+            return Err(UsageError(
+                "--cram-keep-md is for CRAM, and the output is none".to_owned(),
+            ));
+        }
+        let wants_bins = matches!(self.write_index, IndexKind::Bai | IndexKind::Csi);
+        if wants_bins && format == OutputFormat::Cram {
+            let text = "--write-index: the index of a CRAM is a .crai; leave it out, or say none";
             return Err(UsageError(text.to_owned()));
         }
         Ok(format)
@@ -221,8 +253,7 @@ pub(crate) fn refuse_cram(output: &Path) -> Result<(), UsageError> {
         return Ok(());
     }
     Err(UsageError(format!(
-        "{}: CRAM is not written; pipe to samtools: -l 0 -o - | samtools view -C -T REF -o \
-         out.cram",
+        "{}: this command writes no CRAM; pipe to samtools: - | samtools view -C -T REF -o out.cram",
         output.display()
     )))
 }
@@ -290,6 +321,8 @@ pub(crate) enum OutputFormat {
     Bam,
     /// Text.
     Sam,
+    /// By differences from the reference, indexable.
+    Cram,
 }
 
 /// Index formats.

@@ -1,4 +1,4 @@
-//! The index that lies beside a BAM file.
+//! The index that lies beside a BAM or CRAM file.
 
 use std::path::Path;
 
@@ -83,17 +83,22 @@ impl IndexFormat {
         Ok(bytes)
     }
 
-    /// The index of the output at `bam`, which is still to get its name.
-    ///
-    /// # Errors
-    /// It cannot be written.
-    pub(crate) fn file(self, bam: &Path, bytes: &[u8]) -> Result<Option<AtomicFile>, OutputError> {
-        let mut output = Output::create(&with_suffix(bam, self.suffix()))?;
-        output.write(bytes)?;
-        Ok(output.into_file())
-    }
-
-    fn suffix(self) -> &'static str {
+    /// Behind the name of the output.
+    pub(crate) fn suffix(self) -> &'static str {
         if self.is_csi { ".csi" } else { ".bai" }
     }
+}
+
+/// The index of the output at `path`, which is still to get its name.
+///
+/// # Errors
+/// It cannot be written.
+pub(crate) fn file(
+    path: &Path,
+    suffix: &str,
+    bytes: &[u8],
+) -> Result<Option<AtomicFile>, OutputError> {
+    let mut output = Output::create(&with_suffix(path, suffix))?;
+    output.write(bytes)?;
+    Ok(output.into_file())
 }

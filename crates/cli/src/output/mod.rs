@@ -2,6 +2,7 @@
 
 pub(crate) mod arguments;
 pub(crate) mod barcodes;
+pub(crate) mod cram;
 pub(crate) mod index;
 mod metrics;
 mod page;

@@ -5,20 +5,20 @@ use std::iter;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
+use seqloom_cram::{EOF_CONTAINER, Numbering, file_start};
 use seqloom_format::bam::{Header, Reference};
 use seqloom_format::bgzf::{EOF_BLOCK, VirtualOffset};
-use seqloom_format::index::IndexBuilder;
-use seqloom_io::beside::{bam_indices, with_suffix};
+use seqloom_io::beside::with_suffix;
 use seqloom_io::sink::atomic::{Publication, is_direct};
 use seqloom_io::sink::output::Output;
-use seqloom_prep::finish::Encoding;
+use seqloom_prep::finish::{EncodeError, Encoding, OutputIndex};
 use seqloom_prep::input::headers::MergeError;
 use seqloom_terminal::error::Bug;
 use seqloom_terminal::error::Interrupted;
 use seqloom_terminal::{UsageError, signals};
 
-use super::arguments::{OutputArguments, OutputFormat};
-use super::index::IndexFormat;
+use super::arguments::{IndexKind, OutputArguments, OutputFormat};
+use super::index::{self, IndexFormat};
 use super::metrics::{self, Metrics};
 use super::run::Run;
 use super::summary::{Ingested, Summary};
@@ -28,8 +28,10 @@ use super::{check_writable, compress, page, stage_text, stripes};
 pub(crate) struct OutputPlan<'a> {
     arguments: &'a OutputArguments,
     format: OutputFormat,
-    /// Format of the index that will be written, if one will be.
+    /// Format of the index that will be written, if one of bins will be.
     index: Option<IndexFormat>,
+    /// Whether the index of a CRAM will be.
+    has_crai: bool,
 }
 
 impl<'a> OutputPlan<'a> {
@@ -56,10 +58,12 @@ impl<'a> OutputPlan<'a> {
             }
             output.take_md5()?;
         }
-        let indexable =
-            in_coordinate_order && format == OutputFormat::Bam && output.is_regular_file();
-        let index = IndexFormat::choose(arguments.write_index, references, indexable)?;
-        Ok((Self { arguments, format, index }, output))
+        let indexable = in_coordinate_order && output.is_regular_file();
+        let is_bam = indexable && format == OutputFormat::Bam;
+        let index = IndexFormat::choose(arguments.write_index, references, is_bam)?;
+        let is_cram = indexable && format == OutputFormat::Cram;
+        let has_crai = is_cram && arguments.write_index == IndexKind::Auto;
+        Ok((Self { arguments, format, index, has_crai }, output))
     }
 
     /// Opens an output in several files that are one behind the other what a single one would be.
@@ -81,28 +85,27 @@ impl<'a> OutputPlan<'a> {
         let indexable = in_coordinate_order && format == OutputFormat::Bam;
         let index = IndexFormat::choose(arguments.write_index, references, indexable)?;
         let outputs = stripes::open(arguments, stripes, index.is_some())?;
-        Ok((Self { arguments, format, index }, outputs))
+        Ok((Self { arguments, format, index, has_crai: false }, outputs))
     }
 
     /// The plan of a sorted BAM file that other processes write, or of which this one writes a
     /// piece.
     ///
     /// # Errors
-    /// SAM, which has no pieces that could be put together; an index that cannot hold the
+    /// SAM and CRAM, which have no pieces that could be put together; an index that cannot hold the
     /// references.
     pub(crate) fn of_others(
         arguments: &'a OutputArguments,
         references: &[Reference],
     ) -> seqloom_terminal::Result<Self> {
-        let format = match arguments.output_format {
-            Some(OutputFormat::Sam) => {
-                let text = "a run of several processes writes BAM; leave out --output-format sam";
-                return Err(UsageError(text.to_owned()).into());
-            }
-            _ => OutputFormat::Bam,
-        };
+        let is_text = arguments.output_format == Some(OutputFormat::Sam);
+        if is_text || arguments.is_cram() {
+            let text = "a run of several processes writes BAM, neither SAM nor CRAM";
+            return Err(UsageError(text.to_owned()).into());
+        }
+        let format = OutputFormat::Bam;
         let index = IndexFormat::choose(arguments.write_index, references, true)?;
-        Ok(Self { arguments, format, index })
+        Ok(Self { arguments, format, index, has_crai: false })
     }
 
     /// Where the output goes.
@@ -117,12 +120,19 @@ impl<'a> OutputPlan<'a> {
                 index: self.index.map(IndexFormat::scheme),
             },
             OutputFormat::Sam => Encoding::Sam,
+            OutputFormat::Cram => Encoding::Cram(seqloom_cram::Settings {
+                level: self.arguments.level,
+                keeps_mismatch_tags: self.arguments.cram_keep_md,
+            }),
         }
     }
 
-    /// What gathers index entries, if an index is wanted.
-    pub(crate) fn index_builder(&self, references: usize) -> Option<IndexBuilder> {
-        self.index.map(|format| format.builder(references))
+    /// What gathers index entries, if an index is wanted, and numbers containers of CRAM.
+    pub(crate) fn index_builder(&self, references: usize) -> Option<OutputIndex> {
+        match self.format {
+            OutputFormat::Cram => Some(OutputIndex::Containers(Numbering::new(self.has_crai))),
+            _ => self.index.map(|format| OutputIndex::Bins(format.builder(references))),
+        }
     }
 
     /// Writes the header in front of the records.
@@ -138,28 +148,40 @@ impl<'a> OutputPlan<'a> {
     /// The header as the output has it.
     ///
     /// # Errors
-    /// It is too large for BAM.
+    /// It is too large for BAM or CRAM.
     pub(crate) fn header_bytes(&self, header: &Header) -> seqloom_terminal::Result<Vec<u8>> {
         match self.encoding() {
             Encoding::Bam { deflate, .. } => {
                 compress(&header.encode().map_err(MergeError::Header)?, deflate.level)
             }
             Encoding::Sam => Ok(header.text()),
+            Encoding::Cram(_) => Ok(file_start(&header.text()).map_err(EncodeError::Cram)?),
         }
     }
 
     /// Ends the stream of records; gives the index file's bytes.
     pub(crate) fn close(
         &self,
-        builder: Option<IndexBuilder>,
+        builder: Option<OutputIndex>,
         outputs: &mut [Output],
     ) -> seqloom_terminal::Result<Option<Vec<u8>>> {
         let end = VirtualOffset::new(written_bytes(outputs), 0).unwrap_or_default();
-        if let (Encoding::Bam { .. }, Some(last)) = (self.encoding(), outputs.last_mut()) {
-            last.write(&EOF_BLOCK)?;
+        if let Some(last) = outputs.last_mut() {
+            match self.format {
+                OutputFormat::Bam => last.write(&EOF_BLOCK)?,
+                OutputFormat::Cram => last.write(&EOF_CONTAINER)?,
+                OutputFormat::Sam => {}
+            }
         }
-        let (Some(builder), Some(format)) = (builder, self.index) else { return Ok(None) };
-        Ok(Some(format.finish(builder, end)?))
+        match (builder, self.index) {
+            (Some(OutputIndex::Bins(builder)), Some(format)) => {
+                Ok(Some(format.finish(builder, end)?))
+            }
+            (Some(OutputIndex::Containers(numbering)), _) => {
+                Ok(numbering.finish().map_err(EncodeError::Cram)?)
+            }
+            _ => Ok(None),
+        }
     }
 
     /// Gives the output its name, with its index, and their names to metrics and the report of the
@@ -198,8 +220,12 @@ impl<'a> OutputPlan<'a> {
             beside.push(stage_text(&with_suffix(path, ".md5"), &md5)?);
         }
         beside.append(&mut summary.beside);
-        let index = summary.index.as_deref().zip(self.index);
-        let index = index.map(|(bytes, format)| format.file(path, bytes)).transpose()?.flatten();
+        let suffix = match self.index {
+            Some(format) => format.suffix(),
+            None => ".crai",
+        };
+        let index = summary.index.as_deref().map(|bytes| index::file(path, suffix, bytes));
+        let index = index.transpose()?.flatten();
         let stale = self.stale(&outputs, index.is_some());
         let outputs = outputs.into_iter().filter_map(Output::into_file).collect();
         refuse_replacing(self.arguments, iter::empty())?;
@@ -225,7 +251,7 @@ impl<'a> OutputPlan<'a> {
         let are_of_stripes = is_indexed || fs::symlink_metadata(path).is_err();
         let is_file = outputs.iter().any(Output::is_regular_file);
         if is_file && (!is_striped || are_of_stripes) {
-            stale.extend(bam_indices(path));
+            stale.extend(self.arguments.indices());
             stale.push(with_suffix(path, ".md5"));
         }
         stale
@@ -251,7 +277,7 @@ pub(crate) fn refuse_replacing<'p>(
     let mut paths: Vec<PathBuf> =
         given.filter(|path| !is_stream(path)).map(Path::to_owned).collect();
     if !is_stream(output) {
-        paths.extend(bam_indices(output));
+        paths.extend(arguments.indices());
         paths.push(with_suffix(output, ".md5"));
     }
     let folder = arguments.metrics_dir.as_deref();

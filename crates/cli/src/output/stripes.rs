@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use seqloom_io::sink::output::Output;
 use seqloom_terminal::UsageError;
 
-use super::arguments::OutputArguments;
+use super::arguments::{OutputArguments, OutputFormat};
 use crate::output::at_path;
 
 /// Digits of a number at least, so that the names of few and of many stripes look alike.
@@ -33,6 +33,12 @@ fn numbered(output: &Path, number: &str) -> PathBuf {
 pub(crate) fn check_options(arguments: &OutputArguments) -> Result<(), UsageError> {
     let output = &arguments.output;
     let refuse = |text: &str| Err(UsageError(text.to_owned()));
+    if arguments.format()? == OutputFormat::Cram {
+        return refuse(
+            "--stripes writes several files at a time, and records of a CRAM are numbered from \
+             front to back; leave it out, or write BAM",
+        );
+    }
     if output == Path::new("-") || fs::metadata(output).is_ok_and(|it| !it.is_file()) {
         return refuse("--stripes makes files named after -o; name a file there");
     }

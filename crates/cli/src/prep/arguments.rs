@@ -112,7 +112,7 @@ pub(crate) struct ChangeArguments {
     /// Which records get the read group
     #[arg(long, value_name = "MODE", default_value = "replace", requires = "read_group")]
     read_group_mode: ReadGroupArgument,
-    /// FASTA of the reference, for --set-tags, recalibration, alignment summary and GC bias
+    /// FASTA of the reference, for CRAM, --set-tags, recalibration, alignment summary and GC bias
     #[arg(long, value_name = "FASTA")]
     pub(crate) reference: Option<PathBuf>,
     /// Tags to compute: NM, MD, UQ

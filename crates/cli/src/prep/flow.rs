@@ -4,13 +4,12 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use seqloom_format::index::IndexBuilder;
 use seqloom_format::state::State;
 use seqloom_format::state_of_fields;
 use seqloom_io::sink::output::Output;
 use seqloom_io::spill::SpillFile;
 use seqloom_prep::duplicates::{DuplicateMode, DuplicateOptions, LibraryTable, ResolveError};
-use seqloom_prep::finish::{FinishTrace, StoredRecords};
+use seqloom_prep::finish::{FinishTrace, OutputIndex, StoredRecords};
 use seqloom_prep::input::ingest::{self, IngestOptions, IngestTotals, IngestTrace};
 use seqloom_prep::input::{ReferenceSequences, TemplateNames};
 use seqloom_prep::metrics::quality::ReadGroupNames;
@@ -241,7 +240,7 @@ impl Command for Preparing<'_, '_> {
         self.job.arguments.changes.reference.is_some().then_some(reference)
     }
 
-    fn begin(&self, outputs: &mut [Output]) -> seqloom_terminal::Result<Option<IndexBuilder>> {
+    fn begin(&self, outputs: &mut [Output]) -> seqloom_terminal::Result<Option<OutputIndex>> {
         self.job.output.write_header(&self.job.header, outputs)?;
         Ok(self.job.output.index_builder(self.job.header.references().len()))
     }

@@ -20,6 +20,7 @@ use seqloom_terminal::{Console, UsageError, signals};
 use super::arguments::PrepArguments;
 use super::plan::{self, Demand, MemoryPlan};
 use crate::output::command_line;
+use crate::output::cram;
 use crate::output::plan::{OutputPlan, refuse_replacing};
 use crate::output::resume::Kept;
 use crate::output::run::{Run, header_bytes};
@@ -81,6 +82,11 @@ impl<'a> Job<'a> {
             chains(arguments, source.headers())?;
         let grouping = grouping(order, marks, &steps)?;
         describe(&mut header, arguments);
+        if let Some(fasta) = arguments.changes.reference.as_deref()
+            && arguments.output.is_cram()
+        {
+            cram::set_digests(&mut header, &reference, fasta)?;
+        }
         let recalibration = Recalibration::prepare(
             &arguments.recalibration,
             &header,
@@ -98,7 +104,8 @@ impl<'a> Job<'a> {
             grouping,
             loaded_bytes: reference.size_bytes()
                 + recalibration.as_ref().map_or(0, |it| it.memory_bytes(&header))
-                + metrics_bytes(arguments, run.threads, &header),
+                + metrics_bytes(arguments, run.threads, &header)
+                + encoder_bytes(arguments, run.threads),
             header_bytes: header_bytes(&header, run.threads),
         };
         let floor_bytes = demand.floor_bytes();
@@ -180,6 +187,11 @@ fn describe(header: &mut Header, arguments: &PrepArguments) {
 fn metrics_bytes(arguments: &PrepArguments, threads: NonZeroUsize, header: &Header) -> u64 {
     let (groups, sequences) = (header.read_groups().len(), header.references().len());
     arguments.output.metrics_request().memory_bytes(threads, groups, sequences)
+}
+
+/// What encoders of CRAM take.
+fn encoder_bytes(arguments: &PrepArguments, threads: NonZeroUsize) -> u64 {
+    if arguments.output.is_cram() { cram::encoder_bytes(threads) } else { 0 }
 }
 
 /// Refuses outputs that are inputs, or one another.
@@ -349,12 +361,18 @@ fn reference(
 ) -> seqloom_terminal::Result<(Arc<ReferenceSequences>, Arc<MissingSequences>)> {
     let path = arguments.changes.reference.as_deref();
     let is_compared = arguments.output.metrics_request().wants_reference() && path.is_some();
+    let references = header.references();
+    if arguments.output.is_cram() && !references.is_empty() {
+        let missing = || UsageError("CRAM output needs --reference FASTA".to_owned());
+        let sequences = cram::load_reference(path.ok_or_else(missing)?, references)?;
+        return Ok((sequences, Arc::default()));
+    }
     let is_needed = arguments.mismatch_tags().is_some() || arguments.recalibration.counts();
     if !is_needed && !is_compared {
         return Ok(Default::default());
     }
     let missing = || UsageError("--known-sites needs --reference FASTA".to_owned());
-    let (path, references) = (path.ok_or_else(missing)?, header.references());
+    let path = path.ok_or_else(missing)?;
     let Loaded { sequences, missing } = reference::load_found(path, references)?;
     let missing = MissingSequences::new(path.to_owned(), references, &missing);
     Ok((Arc::new(ReferenceSequences::new(sequences)), Arc::new(missing)))

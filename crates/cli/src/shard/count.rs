@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use seqloom_format::bam::Header;
 use seqloom_format::state::{MalformedState, State};
 use seqloom_io::spill::SpillFile;
-use seqloom_prep::finish::{StoredRecords, UnitPlan};
+use seqloom_prep::finish::{StoredRecords, UNIT_BYTES, UnitPlan};
 use seqloom_prep::partition::{Backing, StoreScratch};
 use seqloom_prep::recalibrate::{Applier, CountedQuality, StoredCounts};
 use seqloom_runtime::memory::Ledger;
@@ -60,7 +60,7 @@ pub(super) fn count(arguments: &RangeArguments, console: &Console) -> seqloom_te
     let bases = loaded.reference()?;
     let chunk_bytes = MIN_CHUNK_BYTES as usize;
     let all = exchanges.records(&backing, chunk_bytes, |_, _| true)?;
-    let plan = UnitPlan::new(&all.each_ref());
+    let plan = UnitPlan::new(&all.each_ref(), UNIT_BYTES);
     let units = plan.share(range.index, range.of);
     let stores = exchanges.records(&backing, chunk_bytes, |store, it| units.has(store, it))?;
     let stores = stores.each_ref();

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use seqloom_format::state::State;
-use seqloom_prep::finish::{FinishTrace, Finished, Fragments, StoredRecords, UnitPlan};
+use seqloom_prep::finish::{FinishTrace, Finished, Fragments, StoredRecords, UNIT_BYTES, UnitPlan};
 use seqloom_prep::metrics::quality::{GatheredMetrics, MetricsRequest};
 use seqloom_prep::partition::SortOrder;
 use seqloom_prep::pipeline::{OutputRequest, Writing};
@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: &RangeArguments, console: &Console) -> seqloom_term
     let stores = loaded.exchanges.records(&backing, MIN_CHUNK_BYTES as usize, |_, _| true)?;
     let stores = stores.each_ref();
     let records = StoredRecords { stores: &stores, backing: &backing, marks: marks.as_ref() };
-    let plan = UnitPlan::new(&stores);
+    let plan = UnitPlan::new(&stores, UNIT_BYTES);
     let output_plan = OutputPlan::of_others(&loaded.align.output, references)?;
     let mut output = loaded.folder.create_output(task, ".bgzf")?;
     let (trace, late) = (FinishTrace::default(), Steps::new());

@@ -5,12 +5,10 @@ use std::path::PathBuf;
 
 use seqloom_align::ingest::IngestTotals;
 use seqloom_format::bam::Header;
-use seqloom_format::index::IndexBuilder;
 use seqloom_io::sink::atomic::AtomicFile;
 use seqloom_io::sink::output::Output;
 use seqloom_prep::exchange::PartTotals;
-use seqloom_prep::finish::FinishError;
-use seqloom_prep::finish::Finished;
+use seqloom_prep::finish::{FinishError, Finished, OutputIndex};
 use seqloom_prep::metrics::quality::{GatheredMetrics, MetricsRequest};
 use seqloom_report::run::Counts;
 use seqloom_terminal::{Console, UsageError, signals};
@@ -68,7 +66,8 @@ impl GatherArguments {
         output.json.clone_from(&self.json);
         if output.format()? != OutputFormat::Bam {
             let path = output.output.display();
-            return Err(UsageError(format!("{path}: `seqloom shard gather` writes BAM, no SAM")));
+            let text = "`seqloom shard gather` writes BAM, neither SAM nor CRAM";
+            return Err(UsageError(format!("{path}: {text}")));
         }
         output.output_format = Some(OutputFormat::Bam);
         Ok(output)
@@ -192,12 +191,12 @@ fn append(
 fn add_range(
     folder: &RunFolder,
     range: usize,
-    index: Option<&mut IndexBuilder>,
+    index: Option<&mut OutputIndex>,
     start: u64,
 ) -> seqloom_terminal::Result<(Finished, GatheredMetrics)> {
     let (finished, fragments, metrics): Parts =
         folder.read_sealed(Task::Finish(range), ".parts", PARTS)?;
-    if let Some(index) = index {
+    if let Some(OutputIndex::Bins(index)) = index {
         for (fragment, at) in &fragments {
             index.append(fragment, start + at).map_err(FinishError::Index)?;
         }

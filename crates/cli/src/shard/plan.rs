@@ -182,7 +182,7 @@ pub(super) fn make(request: Request<'_>, console: &Console) -> seqloom_terminal:
     }
     let references = opened.header.references();
     OutputPlan::of_others(&align.output, references)?;
-    drop(Late::prepare(align, &opened.header, console)?);
+    drop(Late::prepare(align, &mut opened.header.clone(), console)?);
     let floor_bytes = opened.demand(align, &index, run.threads, 0).floor_bytes();
     signals::defer();
     let OpenedLanes { lanes, first, header, .. } = opened;

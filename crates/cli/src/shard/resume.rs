@@ -45,7 +45,8 @@ pub(crate) fn run(arguments: &AlignArguments, console: &Console) -> seqloom_term
     }
     unsupported::refuse_options(arguments, WHO)?;
     if arguments.output.format()? != OutputFormat::Bam {
-        return Err(UsageError("--output-format sam: a run with --resume writes BAM".into()).into());
+        let text = "align --resume writes BAM, neither SAM nor CRAM";
+        return Err(UsageError(text.into()).into());
     }
     arguments.output.check_metrics()?;
     let mut machine = arguments.run.clone();

@@ -15,7 +15,7 @@ use super::error::PassError;
 use super::pass::Pass;
 use crate::output::arguments::IndexKind;
 use crate::output::command_line;
-use crate::output::index::IndexFormat;
+use crate::output::index::{IndexFormat, file as index_file};
 
 /// Text that is handed to the system at once.
 const WRITE_BYTES: usize = 1 << 20;
@@ -153,7 +153,8 @@ impl BamSink {
         }
         let mut index = None;
         if let Some(Entries { format, all, .. }) = self.index {
-            index = format.file(&self.path, &format.finish(all, end).map_err(refused)?)?;
+            let bytes = format.finish(all, end).map_err(refused)?;
+            index = index_file(&self.path, format.suffix(), &bytes)?;
         }
         with.beside.extend(self.text.finish(pass)?.into_iter().chain(index));
         Ok(())

@@ -34,7 +34,9 @@ use seqloom_prep::duplicates::{
     BarcodeTags, DuplicateMode, DuplicateOptions, LibraryTable, LocationSource, PicardVersion,
     ReadEndOptions, resolve_all,
 };
-use seqloom_prep::finish::{self, Encoding, FinishOptions, FinishTrace, StoredRecords, UnitPlan};
+use seqloom_prep::finish::{
+    self, Encoding, FinishOptions, FinishTrace, OutputIndex, StoredRecords, UNIT_BYTES, UnitPlan,
+};
 use seqloom_prep::partition::{
     Backing, CollectError, Collected, Collector, Destination, EndCollector, GenomeBins, Grouping,
     PhaseResources, SortOrder, StoreScratch,
@@ -179,15 +181,16 @@ fn count(batch_reads: u64) -> [(&'static str, u64); 3] {
 
     let scheme = BinningScheme::BAI;
     let mut outputs = [Output::create(&folder.path().join("x.bam")).unwrap()];
-    let mut index = IndexBuilder::new(scheme, header.references().len());
+    let mut index = OutputIndex::Bins(IndexBuilder::new(scheme, header.references().len()));
     let stores = [&placed, &no_coordinate, &no_reference];
-    let plan = UnitPlan::new(&stores);
+    let plan = UnitPlan::new(&stores, UNIT_BYTES);
     let stored = StoredRecords { stores: &stores, backing: &backing, marks: Some(&marks) };
     let options = FinishOptions {
         threads,
         order: SortOrder::Coordinate,
         encoding: Encoding::Bam { deflate: Settings::at_level(1), index: Some(scheme) },
         references: header.references(),
+        referred: None,
         remove_duplicates: true,
         editor: None,
         observer: None,

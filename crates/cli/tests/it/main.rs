@@ -16,6 +16,7 @@ mod by_score_pairs;
 mod by_score_planted;
 mod certified_path;
 mod command_line;
+mod cram;
 mod deflate_readers;
 mod determinism;
 mod digests;

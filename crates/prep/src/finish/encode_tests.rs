@@ -11,12 +11,12 @@ const BAM: Encoding =
 /// Encodes as one unit; drained whenever `drains` says so.
 fn encode(bodies: &[Vec<u8>], mut drains: impl FnMut() -> bool) -> (Vec<u8>, IndexFragment) {
     let references = references(&[1 << 28]);
-    let mut encoder = Encoder::new(BAM, &references).unwrap();
+    let mut encoder = Encoder::new(BAM, &references, None).unwrap();
     let mut bytes = Vec::new();
     for body in bodies {
         encoder.push(&RecordRef::new(body).unwrap(), None).unwrap();
         if drains() {
-            encoder.drain(&mut bytes);
+            assert!(encoder.drain(&mut bytes).is_empty());
             assert_eq!(encoder.pending_bytes(), 0);
         }
     }
@@ -85,7 +85,7 @@ fn a_record_larger_than_a_block_starts_one_and_ends_in_another() {
 #[test]
 fn units_start_blocks_of_their_own_and_know_nothing_of_each_other() {
     let references = references(&[1 << 28]);
-    let mut encoder = Encoder::new(BAM, &references).unwrap();
+    let mut encoder = Encoder::new(BAM, &references, None).unwrap();
     let one = body("one", 0x400, 0, 7, 100);
     let unit = |encoder: &mut Encoder<'_>, duplicate| {
         encoder.push(&RecordRef::new(&one).unwrap(), duplicate).unwrap();
@@ -104,7 +104,7 @@ fn memory_that_comes_back_brings_nothing_along() {
     let references = references(&[1 << 28]);
     let one = body("one", 0x400, 0, 7, 100);
     for encoding in [BAM, Encoding::Sam] {
-        let mut encoder = Encoder::new(encoding, &references).unwrap();
+        let mut encoder = Encoder::new(encoding, &references, None).unwrap();
         let mut unit = |used: Option<Vec<u8>>| {
             encoder.recycle(used.unwrap_or_default());
             encoder.push(&RecordRef::new(&one).unwrap(), None).unwrap();

@@ -7,6 +7,7 @@ mod counting_pass;
 pub(crate) mod encode;
 pub(crate) mod hooks;
 mod merged;
+mod output_index;
 mod output_transform;
 mod sorted;
 mod stripes;
@@ -16,8 +17,9 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use seqloom_cram::Referred;
 use seqloom_format::bam::{Flags, RecordError, RecordRef, Reference};
-use seqloom_format::index::{IndexBuilder, IndexError};
+use seqloom_format::index::IndexError;
 use seqloom_format::state_of_fields;
 use seqloom_io::sink::output::{Output, OutputError};
 use seqloom_io::spill::SpillError;
@@ -34,9 +36,10 @@ use crate::partition::order::SortOrder;
 use crate::partition::store::{Backing, Chunk, ChunkStore, StoreScratch};
 use crate::recalibrate::AppliedCounts;
 pub use counting_pass::{CountingPassOptions, counting_pass};
-pub use encode::{EncodeError, EncodedUnit, Encoder, Encoding};
+pub use encode::{EncodeError, EncodedUnit, Encoder, Encoding, UNIT_BYTES};
 pub use hooks::VisitorSource;
 use hooks::{Edited, EditorSource, HookError, RecordEditor, RecordVisitor};
+pub use output_index::OutputIndex;
 pub use output_transform::{DuplicateTagging, OutputTransform};
 use sorted::{ENTRY_BYTES, Sorting};
 pub use stripes::Fragments;
@@ -73,6 +76,9 @@ pub enum FinishError {
     /// A visitor or an editor failed.
     #[error(transparent)]
     Hook(#[from] HookError),
+    /// Containers for which nobody counts records.
+    #[error("CRAM in several pieces; this is a bug")]
+    Unnumbered,
     /// The workers were stopped.
     #[error(transparent)]
     Stopped(#[from] Stopped),
@@ -83,6 +89,7 @@ impl RunError for FinishError {
         match self {
             Self::Spill(spill) => spill.class(),
             Self::Record(_) => Class::Output,
+            Self::Unnumbered => Class::Bug,
             Self::Encode(encode) => encode.class(),
             Self::Index(_) => Class::Input,
             Self::Output(output) => output.class(),
@@ -96,9 +103,11 @@ impl RunError for FinishError {
             Self::Spill(spill) => spill.place(),
             Self::Output(output) => output.place(),
             Self::Hook(hook) => hook.place(),
-            Self::Record(_) | Self::Encode(_) | Self::Index(_) | Self::Stopped(_) => {
-                Place::default()
-            }
+            Self::Record(_)
+            | Self::Encode(_)
+            | Self::Index(_)
+            | Self::Unnumbered
+            | Self::Stopped(_) => Place::default(),
         }
     }
 }
@@ -124,6 +133,8 @@ pub struct FinishOptions<'a> {
     pub encoding: Encoding,
     /// The header's references.
     pub references: &'a [Reference],
+    /// What records refer to in CRAM.
+    pub referred: Option<Referred<'a>>,
     /// Leave marked records out.
     pub remove_duplicates: bool,
     /// Changes records before they are written.
@@ -206,21 +217,25 @@ pub fn run(
     units: Units<'_>,
     options: &FinishOptions<'_>,
     outputs: &mut [Output],
-    mut index: Option<&mut IndexBuilder>,
+    index: Option<&mut OutputIndex>,
 ) -> Result<Finished, FinishError> {
-    let (count, is_indexed) = (outputs.len(), index.is_some());
-    let mut now = if count == 1 { index.take() } else { None };
+    let (mut now, mut later) = (None, None);
+    match index {
+        Some(OutputIndex::Containers(numbering)) => now = Some(Entries::Numbered(numbering)),
+        Some(OutputIndex::Bins(builder)) => match outputs.len() {
+            1 => now = Some(Entries::Now(builder)),
+            _ => later = Some(builder),
+        },
+        None => {}
+    }
+    let is_gathered = later.is_some();
     let stripe = |output| {
-        let entries = match now.take() {
-            Some(builder) => Entries::Now(builder),
-            None if is_indexed => Entries::Later(Vec::new()),
-            None => Entries::Unwanted,
-        };
-        Committer::new(output, entries)
+        let otherwise = if is_gathered { Entries::Later(Vec::new()) } else { Entries::Unwanted };
+        Committer::new(output, now.take().unwrap_or(otherwise))
     };
     let stripes = outputs.iter_mut().map(stripe).collect();
     let (finished, committers) = finish_units(records, units, options, stripes)?;
-    if let Some(index) = index {
+    if let Some(index) = later {
         stripes::gather_entries(committers, index, &records.backing.ledger)?;
     }
     Ok(finished)
@@ -255,6 +270,7 @@ fn finish_units<'o>(
         threads: options.threads,
         encoding: options.encoding,
         references: options.references,
+        referred: options.referred,
         remove_duplicates: options.remove_duplicates && marks.is_some(),
         editor: options.editor,
         observer: options.observer,
@@ -287,6 +303,7 @@ struct Finish<'a, 'o> {
     threads: NonZeroUsize,
     encoding: Encoding,
     references: &'a [Reference],
+    referred: Option<Referred<'a>>,
     remove_duplicates: bool,
     editor: Option<&'a dyn EditorSource>,
     observer: Option<&'a dyn VisitorSource>,
@@ -328,7 +345,7 @@ impl<'a> Finish<'a, '_> {
         let mut worker = Worker {
             store: StoreScratch::new()?,
             writer: Writer {
-                encoder: Encoder::new(self.encoding, references)?,
+                encoder: Encoder::new(self.encoding, references, self.referred)?,
                 editor: self.editor.map(EditorSource::editor),
                 edited: Vec::new(),
                 observer: self.observer.map(VisitorSource::visitor),
@@ -391,7 +408,7 @@ impl<'a> Finish<'a, '_> {
             observer.end_unit(number as u64).map_err(FinishError::Hook)?;
         }
         let encoded = worker.writer.encoder.finish_unit()?;
-        pass.shrink_to(encoded.bytes.capacity() as u64);
+        pass.shrink_to(encoded.held_bytes() as u64);
         stripe.ordered.deposit(place.sequence, (encoded, pass), |(unit, pass)| {
             self.trace.write.time(|| stripe.commit(unit, ledger))?;
             drop(pass);
@@ -422,8 +439,8 @@ impl<'a> Finish<'a, '_> {
             writer.write(ordinal, body)?;
             if writer.encoder.pending_bytes() >= DRAIN_BYTES {
                 self.wait_for_turn(place)?;
-                writer.encoder.drain(&mut drained);
-                self.stripes[place.stripe].write(&drained)?;
+                let containers = writer.encoder.drain(&mut drained);
+                self.stripes[place.stripe].write(&drained, &containers)?;
                 drained.clear();
             }
             Ok(())

@@ -7,8 +7,9 @@
 
 use std::sync::Mutex;
 
+use seqloom_cram::{Container, Numbering};
 use seqloom_format::index::{IndexBuilder, IndexError, IndexFragment};
-use seqloom_io::sink::output::{Output, OutputError};
+use seqloom_io::sink::output::Output;
 use seqloom_runtime::memory::Ledger;
 use seqloom_runtime::order::Ordered;
 use seqloom_runtime::turnstile::Pass;
@@ -49,6 +50,8 @@ pub(super) enum Entries<'o> {
     /// How long the stripes in front become is not known yet: fragments, each with where it starts
     /// in its stripe.
     Later(Fragments),
+    /// Containers are numbered, and have lines in its index.
+    Numbered(&'o mut Numbering),
 }
 
 /// One output in order: where committed units go.
@@ -57,25 +60,36 @@ pub(super) struct Committer<'o> {
     entries: Entries<'o>,
     /// Offset of the unit that is being written in pieces.
     unit_start: Option<u64>,
+    /// A container with its headers.
+    container: Vec<u8>,
 }
 
 impl<'o> Committer<'o> {
     pub(super) fn new(output: &'o mut Output, entries: Entries<'o>) -> Self {
-        Self { output, entries, unit_start: None }
+        Self { output, entries, unit_start: None, container: Vec::new() }
     }
 
-    /// Writes bytes of the unit whose turn it is.
-    fn write(&mut self, bytes: &[u8]) -> Result<(), OutputError> {
+    /// Writes bytes, or containers, of the unit whose turn it is.
+    fn write(&mut self, bytes: &[u8], containers: &[Container]) -> Result<(), FinishError> {
         self.unit_start.get_or_insert(self.output.written_bytes());
-        self.output.write(bytes)
+        if let Entries::Numbered(numbering) = &mut self.entries {
+            for container in containers {
+                self.container.clear();
+                numbering.push(container, self.output.written_bytes(), &mut self.container);
+                self.output.write(&self.container)?;
+            }
+        } else if !containers.is_empty() {
+            return Err(FinishError::Unnumbered);
+        }
+        Ok(self.output.write(bytes)?)
     }
 
     fn commit(&mut self, unit: EncodedUnit, ledger: &Ledger) -> Result<(), FinishError> {
-        self.write(&unit.bytes)?;
+        self.write(&unit.bytes, &unit.containers)?;
         let start = self.unit_start.take().unwrap_or_default();
         let Some(fragment) = unit.index else { return Ok(()) };
         match &mut self.entries {
-            Entries::Unwanted => {}
+            Entries::Unwanted | Entries::Numbered(_) => {}
             Entries::Now(builder) => builder.append(&fragment, start)?,
             Entries::Later(kept) => {
                 ledger.charge(fragment.heap_bytes() as u64);
@@ -102,9 +116,9 @@ impl<'a, 'o> Stripe<'a, 'o> {
         self.committer.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// Writes bytes of the unit whose turn it is.
-    pub(super) fn write(&self, bytes: &[u8]) -> Result<(), OutputError> {
-        seqloom_runtime::failure::lock(&self.committer).write(bytes)
+    /// Writes bytes, or containers, of the unit whose turn it is.
+    pub(super) fn write(&self, bytes: &[u8], containers: &[Container]) -> Result<(), FinishError> {
+        seqloom_runtime::failure::lock(&self.committer).write(bytes, containers)
     }
 
     pub(super) fn commit(&self, unit: EncodedUnit, ledger: &Ledger) -> Result<(), FinishError> {

@@ -4,10 +4,6 @@ use std::ops::Range;
 
 use crate::partition::store::ChunkStore;
 
-/// A unit is closed at the first partition edge behind this many bytes of records. Bytes per
-/// partition follow from the input alone, and so do the units.
-const UNIT_BYTES: u64 = 2 << 20;
-
 /// A run of consecutive partitions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Unit {
@@ -31,14 +27,17 @@ pub struct Units<'p> {
 }
 
 impl UnitPlan {
-    /// Units of everything that `stores` hold, store by store.
+    /// Units of everything that `stores` hold, store by store. A unit is closed at the first partition
+    /// edge behind `unit_bytes` of records ([`Encoding::unit_bytes`](super::Encoding::unit_bytes)).
+    /// Bytes per partition follow from the input alone, and so do the units.
     #[must_use]
-    pub fn new(stores: &[&ChunkStore<'_>]) -> Self {
+    pub fn new(stores: &[&ChunkStore<'_>], unit_bytes: u64) -> Self {
         let sizes = |store: &ChunkStore<'_>| {
             (0..store.partitions()).map(|p| store.bytes(p)).collect::<Vec<_>>()
         };
         let units = stores.iter().enumerate();
-        Self(units.flat_map(|(index, store)| group(index, &sizes(store))).collect())
+        let group = |(index, store): (_, &&ChunkStore<'_>)| group(index, &sizes(store), unit_bytes);
+        Self(units.flat_map(group).collect())
     }
 
     /// Number of units.
@@ -115,13 +114,13 @@ pub(super) fn share_of_each(units: &[Unit], shares: usize) -> Vec<usize> {
     units.iter().map(share_of).collect()
 }
 
-fn group(store: usize, sizes: &[u64]) -> Vec<Unit> {
+fn group(store: usize, sizes: &[u64], unit_bytes: u64) -> Vec<Unit> {
     let mut units = Vec::new();
     let (mut start, mut bytes) = (0, 0);
     for (partition, size) in sizes.iter().enumerate() {
         bytes += size;
         let last = partition + 1 == sizes.len();
-        if bytes >= UNIT_BYTES || (last && bytes > 0) {
+        if bytes >= unit_bytes || (last && bytes > 0) {
             units.push(Unit { store, partitions: start..partition + 1, bytes });
             (start, bytes) = (partition + 1, 0);
         }
@@ -177,7 +176,7 @@ mod tests {
         let mega = 1 << 20;
         let unit = |partitions, bytes| Unit { store: 0, partitions, bytes };
         fn t(sizes: &[u64], expected: &[Unit]) {
-            assert_eq!(group(0, sizes), expected, "{sizes:?}");
+            assert_eq!(group(0, sizes, 2 << 20), expected, "{sizes:?}");
         }
         t(&[], &[]);
         t(&[0, 0], &[]);

@@ -21,6 +21,12 @@ impl ReferenceSequences {
     }
 
     /// Bases of all sequences, in the order of the header.
+    #[must_use]
+    pub fn sequences(&self) -> &[Vec<u8>] {
+        &self.sequences
+    }
+
+    /// The same, one after the other.
     pub(crate) fn all(&self) -> impl Iterator<Item = &[u8]> {
         self.sequences.iter().map(Vec::as_slice)
     }

@@ -1,12 +1,11 @@
 //! What phases keep for a run that goes on behind them.
 
-use seqloom_format::index::IndexBuilder;
 use seqloom_format::state::{MalformedState, State};
 use seqloom_format::state_of_fields;
 use seqloom_io::sink::output::Output;
 
 use super::Phase;
-use crate::finish::Finished;
+use crate::finish::{Finished, OutputIndex};
 use crate::partition::Backing;
 
 /// Where a run keeps what its phases have made. Nothing may be spilled while something is saved.
@@ -63,7 +62,7 @@ pub struct WrittenUnits {
 pub(super) struct Written {
     pub(super) units: usize,
     pub(super) finished: Finished,
-    pub(super) index: Option<IndexBuilder>,
+    pub(super) index: Option<OutputIndex>,
 }
 
 state_of_fields!(Written { units, finished, index });

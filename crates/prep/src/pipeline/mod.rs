@@ -18,7 +18,6 @@ mod write;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use seqloom_format::index::IndexBuilder;
 use seqloom_format::state::State;
 use seqloom_io::sink::output::Output;
 use seqloom_io::spill::SpillError;
@@ -30,7 +29,9 @@ pub use write::{OutputRequest, Writing};
 use crate::duplicates::{
     DuplicateMarks, DuplicateMode, DuplicateOptions, DuplicationCounters, ResolveError, resolve_all,
 };
-use crate::finish::{FinishError, FinishTrace, Finished, StoredRecords, UnitPlan};
+use crate::finish::{
+    Encoding, FinishError, FinishTrace, Finished, OutputIndex, StoredRecords, UnitPlan,
+};
 use crate::input::ReferenceSequences;
 use crate::metrics::quality::{GatheredMetrics, GcWindows};
 use crate::partition::redistribute::{self, NameSample, RedistributeError};
@@ -117,7 +118,7 @@ pub trait Command {
         error.into()
     }
 
-    /// The bases of the reference, as far as recalibration or metrics want them.
+    /// The bases of the reference, as far as recalibration, metrics or CRAM want them.
     ///
     /// # Errors
     /// When they cannot be read.
@@ -155,19 +156,19 @@ pub trait Command {
         backing: &Backing,
     ) -> Option<Arc<ReferenceSequences>>;
 
-    /// Begins the outputs; gives what makes the index, if one is wanted.
+    /// Begins the outputs; gives what makes the index, if one is wanted, and numbers containers.
     ///
     /// # Errors
     /// When the header cannot be written.
-    fn begin(&self, outputs: &mut [Output]) -> Result<Option<IndexBuilder>, Self::Error>;
+    fn begin(&self, outputs: &mut [Output]) -> Result<Option<OutputIndex>, Self::Error>;
 }
 
 /// What the pipeline has made.
 pub struct Prepared {
     /// What was written.
     pub finished: Finished,
-    /// What makes the index, if one is wanted.
-    pub index: Option<IndexBuilder>,
+    /// What makes the index, if one is wanted, and numbers containers.
+    pub index: Option<OutputIndex>,
     /// What was counted of duplicates, where they are marked.
     pub duplicates: Option<DuplicationCounters>,
     /// Metrics that were asked for.
@@ -205,12 +206,23 @@ pub fn run<C: Command, K: Checkpoints<Error = C::Error>>(
     let records = StoredRecords { stores: &stores, backing, marks };
     let reference = command.reference(&records)?;
     let applier = pipeline.recalibrate(&records, &reference)?;
+    let is_cram = matches!(request.output.encoding, Encoding::Cram(_));
+    let referred = is_cram.then(|| reference.clone());
     let compared = command.compared(reference, backing);
     command.end_phase(Phase::Recalibrate);
 
-    let prepared =
-        pipeline.write(&records, (applier.as_ref(), compared.as_deref()), outputs, trace)?;
+    let bases = Bases { compared: compared.as_deref(), referred: referred.as_deref() };
+    let prepared = pipeline.write(&records, (applier.as_ref(), bases), outputs, trace)?;
     Ok(Prepared { duplicates: resolved.map(|(_, counters)| counters), ..prepared })
+}
+
+/// Bases of the reference that writing wants.
+#[derive(Clone, Copy)]
+struct Bases<'a> {
+    /// For metrics.
+    compared: Option<&'a ReferenceSequences>,
+    /// For CRAM.
+    referred: Option<&'a ReferenceSequences>,
 }
 
 /// What the phases share.
@@ -309,13 +321,15 @@ impl<'a, C: Command, K: Checkpoints<Error = C::Error>> Pipeline<'a, '_, C, K> {
     fn write(
         &mut self,
         records: &StoredRecords<'_>,
-        (applier, compared): (Option<&Applier>, Option<&ReferenceSequences>),
+        (applier, bases): (Option<&Applier>, Bases<'_>),
         outputs: &mut [Output],
         trace: &FinishTrace,
     ) -> Result<Prepared, C::Error> {
         let (command, request) = (self.command, &self.request.output);
         let watch = || command.watch(Phase::Write, trace.records.load(Ordering::Relaxed));
-        let mut writing = Writing::new(request, records, (applier, compared), trace, &watch);
+        let Bases { compared, referred } = bases;
+        let mut writing = Writing::new(request, records, (applier, compared), trace, &watch)
+            .referring_to(referred);
         let before: Option<(Written, GatheredMetrics)> =
             self.kept.as_ref().map(|kept| kept.written()).transpose()?.flatten();
         let mut written = match before {
@@ -329,7 +343,7 @@ impl<'a, C: Command, K: Checkpoints<Error = C::Error>> Pipeline<'a, '_, C, K> {
                 Written { units: 0, finished: Finished::new(references), index }
             }
         };
-        let plan = UnitPlan::new(records.stores);
+        let plan = UnitPlan::new(records.stores, request.encoding.unit_bytes());
         while written.units < plan.count() {
             let step_bytes = self.kept.as_ref().map_or(u64::MAX, |kept| kept.step_bytes());
             let units = plan.stretch(written.units, step_bytes);

@@ -1,14 +1,15 @@
 //! Records on their way into an output: what is changed in them, what is counted of them.
 
+use std::collections::HashMap;
 use std::num::NonZeroUsize;
 
+use seqloom_cram::Referred;
 use seqloom_format::bam::Header;
-use seqloom_format::index::IndexBuilder;
 use seqloom_io::sink::output::Output;
 
 use crate::finish::{
     self, DuplicateTagging, Encoding, FinishError, FinishOptions, FinishTrace, Finished, Fragments,
-    OutputTransform, StoredRecords, Units,
+    OutputIndex, OutputTransform, StoredRecords, Units,
 };
 use crate::input::ReferenceSequences;
 use crate::metrics::quality::{GatheredMetrics, MetricsRequest, MetricsVisitors, ReadGroupNames};
@@ -44,6 +45,10 @@ pub struct Writing<'a> {
     records: &'a StoredRecords<'a>,
     changes: OutputTransform<'a>,
     metrics: MetricsVisitors<'a>,
+    /// Bases that CRAM refers to.
+    sequences: Option<&'a [Vec<u8>]>,
+    /// The header's read groups, by their identifiers.
+    read_groups: HashMap<Vec<u8>, i32>,
     trace: &'a FinishTrace,
     watch: &'a dyn Fn() -> bool,
 }
@@ -67,7 +72,14 @@ impl<'a> Writing<'a> {
         };
         let names = ReadGroupNames::of(request.header);
         let metrics = MetricsVisitors::new(request.metrics, reference).with_read_groups(names);
-        Self { request, records, changes, metrics, trace, watch }
+        let groups = request.header.read_groups();
+        let read_groups = groups.iter().map(|it| it.id.to_vec()).zip(0..).collect();
+        Self { request, records, changes, metrics, sequences: None, read_groups, trace, watch }
+    }
+
+    /// With the bases that CRAM refers to, in upper case.
+    pub(super) fn referring_to(self, bases: Option<&'a ReferenceSequences>) -> Self {
+        Self { sequences: bases.map(ReferenceSequences::sequences), ..self }
     }
 
     /// Goes on at a unit, with what was counted of those in front of it.
@@ -84,6 +96,9 @@ impl<'a> Writing<'a> {
             order: request.order,
             encoding: request.encoding,
             references: request.header.references(),
+            referred: self
+                .sequences
+                .map(|sequences| Referred { sequences, read_groups: &self.read_groups }),
             remove_duplicates: request.remove_duplicates,
             editor: (!self.changes.is_empty()).then_some(&self.changes),
             observer: (!request.metrics.is_empty()).then_some(&self.metrics),
@@ -97,7 +112,7 @@ impl<'a> Writing<'a> {
         &self,
         units: Units<'_>,
         outputs: &mut [Output],
-        index: Option<&mut IndexBuilder>,
+        index: Option<&mut OutputIndex>,
     ) -> Result<Finished, FinishError> {
         finish::run(self.records, units, &self.options(), outputs, index)
     }

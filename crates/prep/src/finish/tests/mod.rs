@@ -9,7 +9,7 @@ use crate::test_records::{backing, body, records, references};
 use seqloom_format::bam::set_duplicate;
 use seqloom_format::bam_deflate::Settings;
 use seqloom_format::bgzf::VirtualOffset;
-use seqloom_format::index::{BinningScheme, IndexFragment};
+use seqloom_format::index::{BinningScheme, IndexBuilder, IndexFragment};
 use seqloom_format::templates::PackedTemplates;
 use seqloom_testkit::random::Random;
 
@@ -136,7 +136,8 @@ fn finish_with(
     let folder = tempfile::tempdir().unwrap();
     let paths: Vec<_> = (0..setup.stripes).map(|i| folder.path().join(i.to_string())).collect();
     let mut outputs: Vec<_> = paths.iter().map(|path| Output::create(path).unwrap()).collect();
-    let mut index = IndexBuilder::new(BinningScheme::BAI, references.len());
+    let builder = IndexBuilder::new(BinningScheme::BAI, references.len());
+    let mut index = OutputIndex::Bins(builder);
     let marks = setup.marks.then(marks);
     let threads = NonZeroUsize::new(setup.threads).unwrap();
     let stores = [&placed, &no_coordinate, &no_reference];
@@ -153,13 +154,14 @@ fn finish_with(
         order: setup.order,
         encoding: setup.encoding,
         references: &references,
+        referred: None,
         remove_duplicates: setup.remove,
         editor: hooks.editor,
         observer: hooks.observer,
         trace: &FinishTrace::default(),
         watch: &|| true,
     };
-    let plan = UnitPlan::new(&stores);
+    let plan = UnitPlan::new(&stores, UNIT_BYTES);
     let finished = run(&stored, plan.all(), &options, &mut outputs, Some(&mut index))?;
     assert_eq!(backing.ledger.charged_bytes(), 0);
     let mut bytes = Vec::new();
@@ -168,7 +170,8 @@ fn finish_with(
         bytes.extend(std::fs::read(path).unwrap());
     }
     let end = VirtualOffset::new(bytes.len() as u64, 0).unwrap();
-    Ok((bytes, index.finish_bai(end).unwrap(), finished))
+    let OutputIndex::Bins(builder) = index else { unreachable!() };
+    Ok((bytes, builder.finish_bai(end).unwrap(), finished))
 }
 
 /// The records as they must be written.
@@ -300,6 +303,7 @@ fn a_failing_output_stops_all_and_leaves_no_worker_waiting() {
             order: SortOrder::Coordinate,
             encoding: BAM,
             references: &references,
+            referred: None,
             remove_duplicates: false,
             editor: None,
             observer: None,
@@ -307,7 +311,7 @@ fn a_failing_output_stops_all_and_leaves_no_worker_waiting() {
             watch: &|| true,
         };
         let stores = [&placed, &no_coordinate, &no_reference];
-        let plan = UnitPlan::new(&stores);
+        let plan = UnitPlan::new(&stores, UNIT_BYTES);
         let stored = StoredRecords { stores: &stores, backing: &backing, marks: None };
         let mut outputs: Vec<_> = (0..stripes).map(|_| full()).collect();
         let outcome = run(&stored, plan.all(), &options, &mut outputs, None);

@@ -133,6 +133,7 @@ pub(crate) fn sort(input: &Input, order: SortOrder, setup: &Setup, path: &Path) 
         order,
         encoding: Encoding::Bam { deflate: Settings::at_level(1), index: None },
         references: &input.references,
+        referred: None,
         remove_duplicates: false,
         editor: None,
         observer: None,
@@ -140,7 +141,7 @@ pub(crate) fn sort(input: &Input, order: SortOrder, setup: &Setup, path: &Path) 
         watch: &|| true,
     };
     let stores = [&placed, &no_coordinate, &no_reference];
-    let plan = finish::UnitPlan::new(&stores);
+    let plan = finish::UnitPlan::new(&stores, finish::UNIT_BYTES);
     let stored = StoredRecords { stores: &stores, backing: &backing, marks: None };
     let outputs = std::slice::from_mut(&mut output);
     let finished = finish::run(&stored, plan.all(), &options, outputs, None).unwrap();
