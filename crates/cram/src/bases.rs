@@ -115,7 +115,8 @@ impl Aligned<'_> {
         Stretch { bases: &self.reference[start.min(end)..end], length }
     }
 
-    /// Whether it begins on the reference and deletes only what that has: readers give up on others.
+    /// Whether it begins on the reference and deletes only what that has: readers give up on
+    /// others.
     pub(crate) fn begins_and_deletes_inside(&self) -> bool {
         let mut place = self.position;
         self.cigar.codes().all(|(code, length)| {

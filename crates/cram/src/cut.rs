@@ -3,8 +3,8 @@
 //!
 //! A slice holds at most 12,000 records, 5 million bases and 12 MiB of records. Records are held
 //! until a slice more than fits is there, so that a unit's last slices are equal halves and not a
-//! full one and a rest. A new reference ends a slice that holds 1,000 records; a smaller one goes on,
-//! over several references.
+//! full one and a rest. A new reference ends a slice that holds 1,000 records; a smaller one goes
+//! on, over several references.
 
 use seqloom_format::bam::{RecordRef, set_duplicate};
 
@@ -12,8 +12,8 @@ use crate::container::Container;
 use crate::error::CramError;
 use crate::slice::{Referred, Settings, SliceEncoder};
 
-/// Most records in a slice. Slices of 10,000 are 1 % smaller than those of 5,000, and of 20,000 0.5 %
-/// smaller than those of 10,000 (docs/internals/cram.md).
+/// Most records in a slice. Slices of 10,000 are 1 % smaller than those of 5,000, and of 20,000 0.5
+/// % smaller than those of 10,000 (docs/internals/cram.md).
 const MOST_RECORDS: usize = 12_000;
 /// Most bases, and bytes of records, that wait: what a worker holds.
 const MOST_BASES: usize = 5_000_000;

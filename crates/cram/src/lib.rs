@@ -7,9 +7,9 @@
 //!            slice   to differences   a fixed table
 //! ```
 //!
-//! Workers make containers of units of records side by side; whoever writes them in order gives them
-//! the number of records in front. No codec depends on another slice, so bytes depend on records,
-//! reference and settings alone.
+//! Workers make containers of units of records side by side; whoever writes them in order gives
+//! them the number of records in front. No codec depends on another slice, so bytes depend on
+//! records, reference and settings alone.
 //!
 //! Source: CRAM format specification, version 3.0, and CRAM codecs, of the SAM/BAM format group.
 

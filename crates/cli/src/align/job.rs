@@ -260,8 +260,8 @@ pub(crate) struct Late<'a> {
 }
 
 impl<'a> Late<'a> {
-    /// Reads it, and refuses what would stop the run in the end. The header of CRAM gets the MD5s of
-    /// its sequences.
+    /// Reads it, and refuses what would stop the run in the end. The header of CRAM gets the MD5s
+    /// of its sequences.
     pub(crate) fn prepare(
         arguments: &'a AlignArguments,
         header: &mut Header,

@@ -230,6 +230,15 @@ impl OutputArguments {
             let text = "refusing to write BAM or CRAM to a terminal; use -o FILE or a pipe";
             return Err(UsageError(text.to_owned()));
         }
+        self.check_cram_options(format)?;
+        Ok(format)
+    }
+
+    /// Refuses options that only CRAM has, or that it has not.
+    ///
+    /// # Errors
+    /// The first of them.
+    pub(crate) fn check_cram_options(&self, format: OutputFormat) -> Result<(), UsageError> {
         if self.cram_keep_md && format != OutputFormat::Cram {
             return Err(UsageError(
                 "--cram-keep-md is for CRAM, and the output is none".to_owned(),
@@ -240,7 +249,7 @@ impl OutputArguments {
             let text = "--write-index: the index of a CRAM is a .crai; leave it out, or say none";
             return Err(UsageError(text.to_owned()));
         }
-        Ok(format)
+        Ok(())
     }
 }
 
@@ -253,7 +262,7 @@ pub(crate) fn refuse_cram(output: &Path) -> Result<(), UsageError> {
         return Ok(());
     }
     Err(UsageError(format!(
-        "{}: this command writes no CRAM; pipe to samtools: - | samtools view -C -T REF -o out.cram",
+        "{}: this command writes no CRAM; pipe to samtools: - | samtools view -C -T REF",
         output.display()
     )))
 }

@@ -103,6 +103,7 @@ impl<'a> OutputPlan<'a> {
             let text = "a run of several processes writes BAM, neither SAM nor CRAM";
             return Err(UsageError(text.to_owned()).into());
         }
+        arguments.check_cram_options(OutputFormat::Bam)?;
         let format = OutputFormat::Bam;
         let index = IndexFormat::choose(arguments.write_index, references, true)?;
         Ok(Self { arguments, format, index, has_crai: false })

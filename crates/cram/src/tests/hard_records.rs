@@ -127,7 +127,8 @@ fn mismatch_tags_come_back_as_they_were() {
 #[test]
 fn tags_of_all_types_are_kept() {
     t(&[
-        "a 0 c2 1 60 2M * 0 0 TT * XA:A:x Xc:i:-3 XC:i:200 Xs:i:-300 XS:i:60000 Xi:i:-70000 XI:i:4000000000",
+        "a 0 c2 1 60 2M * 0 0 TT * XA:A:x Xc:i:-3 XC:i:200 Xs:i:-300 XS:i:60000",
+        "a 0 c2 1 60 2M * 0 0 TT * Xi:i:-70000 XI:i:4000000000",
         "b 0 c2 1 60 2M * 0 0 TT * Xf:f:1.5 XZ:Z:text XY:Z: XH:H:1AFF XE:H:",
         "c 0 c2 1 60 2M * 0 0 TT * B1:B:c,-1,2 B2:B:C,1,255 B3:B:s,-300 B4:B:S,60000 B5:B:i,-70000",
         "d 0 c2 1 60 2M * 0 0 TT * B6:B:I,4000000000 B7:B:f,1.5,-2 B8:B:i B9:B:C",

@@ -1,5 +1,5 @@
-//! Records to output bytes: BGZF blocks of BAM with their index entries, lines of SAM, or containers
-//! of CRAM.
+//! Records to output bytes: BGZF blocks of BAM with their index entries, lines of SAM, or
+//! containers of CRAM.
 //!
 //! An encoder works on one *unit*, a run of consecutive records of the output; units are encoded in
 //! parallel and their bytes put one behind the other. A unit starts a block of its own, and its
@@ -32,8 +32,8 @@ pub enum Encoding {
 
 /// Bytes of records behind which a unit of BAM or SAM is closed.
 pub const UNIT_BYTES: u64 = 2 << 20;
-/// The same of CRAM, whose slices do not go on over units: those of 5,000 records are 1 % larger than
-/// those of 10,000.
+/// The same of CRAM, whose slices do not go on over units: those of 5,000 records are 1 % larger
+/// than those of 10,000.
 const CRAM_UNIT_BYTES: u64 = 6 << 20;
 
 impl Encoding {

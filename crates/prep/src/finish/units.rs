@@ -27,9 +27,10 @@ pub struct Units<'p> {
 }
 
 impl UnitPlan {
-    /// Units of everything that `stores` hold, store by store. A unit is closed at the first partition
-    /// edge behind `unit_bytes` of records ([`Encoding::unit_bytes`](super::Encoding::unit_bytes)).
-    /// Bytes per partition follow from the input alone, and so do the units.
+    /// Units of everything that `stores` hold, store by store. A unit is closed at the first
+    /// partition edge behind `unit_bytes` of records
+    /// ([`Encoding::unit_bytes`](super::Encoding::unit_bytes)). Bytes per partition follow from the
+    /// input alone, and so do the units.
     #[must_use]
     pub fn new(stores: &[&ChunkStore<'_>], unit_bytes: u64) -> Self {
         let sizes = |store: &ChunkStore<'_>| {
