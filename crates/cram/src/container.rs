@@ -44,6 +44,13 @@ pub(crate) struct Region {
     pub(crate) span: i32,
 }
 
+/// What is in front of a container in its file.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Behind {
+    pub(crate) records: u64,
+    pub(crate) bytes: u64,
+}
+
 /// A container without its headers.
 #[derive(Debug)]
 pub struct Container {
@@ -83,14 +90,9 @@ impl Container {
         self.blocks.len()
     }
 
-    /// Appends all of it, behind `counter` records, at `offset` of the file; gives its lines of the
-    /// index to `lines`.
-    pub(crate) fn push(
-        &self,
-        (counter, offset): (u64, u64),
-        out: &mut Vec<u8>,
-        mut line: impl FnMut(Line),
-    ) {
+    /// Appends all of it; gives its lines of the index to `line`.
+    pub(crate) fn push(&self, behind: Behind, out: &mut Vec<u8>, mut line: impl FnMut(Line)) {
+        let Behind { records: counter, bytes: offset } = behind;
         let mut slice = Vec::new();
         push_raw_block(&mut slice, Content::SliceHeader, &self.slice_header(counter));
         let bytes = self.blocks.len() + slice.len();

@@ -4,7 +4,7 @@
 use seqloom_format::state_of_fields;
 
 use crate::codec::Codecs;
-use crate::container::Container;
+use crate::container::{Behind, Container};
 use crate::error::CramError;
 
 /// Level of the index's gzip.
@@ -43,7 +43,7 @@ impl Numbering {
     /// Appends a container, which begins at `offset` of the file.
     pub fn push(&mut self, container: &Container, offset: u64, out: &mut Vec<u8>) {
         let lines = &mut self.lines;
-        container.push((self.records, offset), out, |line| {
+        container.push(Behind { records: self.records, bytes: offset }, out, |line| {
             if let Some(lines) = lines {
                 push_line(&line, lines);
             }

@@ -3,8 +3,14 @@
 use super::STATES;
 use super::symbol::LOWEST;
 
-/// Cumulative frequencies of one context: (symbol, start, frequency).
-type Table = Vec<(u8, u32, u32)>;
+/// A symbol of a context, and the frequencies in front of it.
+struct Share {
+    symbol: u8,
+    start: u32,
+    frequency: u32,
+}
+
+type Table = Vec<Share>;
 
 struct Cursor<'a>(&'a [u8]);
 
@@ -51,9 +57,8 @@ impl Cursor<'_> {
                 _ => (first & 0x7f) << 8 | u32::from(cursor.byte()),
             };
             assert!(frequency > 0);
-            let entry = (symbol, start, frequency);
             start += frequency;
-            entry
+            Share { symbol, start: start - frequency, frequency }
         });
         assert!(start == 4095 || start == 4096, "{start}");
         table
@@ -61,13 +66,12 @@ impl Cursor<'_> {
 
     fn step(&mut self, state: &mut u32, table: &Table) -> u8 {
         let slot = *state & 4095;
-        let &(symbol, start, frequency) =
-            table.iter().find(|(_, start, frequency)| slot < start + frequency).unwrap();
-        *state = frequency * (*state >> 12) + slot - start;
+        let share = table.iter().find(|it| slot < it.start + it.frequency).unwrap();
+        *state = share.frequency * (*state >> 12) + slot - share.start;
         while *state < LOWEST {
             *state = *state << 8 | u32::from(self.byte());
         }
-        symbol
+        share.symbol
     }
 }
 
@@ -85,7 +89,7 @@ pub(super) fn decompress(bytes: &[u8]) -> Vec<u8> {
             *out = cursor.step(&mut states[index % STATES], &table);
         }
     } else {
-        let mut tables: Vec<Table> = vec![Vec::new(); 256];
+        let mut tables: [Table; 256] = std::array::from_fn(|_| Vec::new());
         cursor.symbols(|cursor, context| tables[usize::from(context)] = cursor.table());
         let mut states: [u32; STATES] = std::array::from_fn(|_| cursor.word());
         let (quarter, mut contexts) = (raw_bytes / STATES, [0; STATES]);
