@@ -1,12 +1,13 @@
 //! `--mode end-to-end` and `--mode local`: no worse than Bowtie 2 where the truth is known, its
 //! scores, its tags and its MAPQ.
 
+use crate::by_score_planted::{bowtie_2_of, each_bowtie_2};
 use crate::common::{
-    READ_GROUP, assert_same_bytes, folder, has, memory_floor, run, run_into, seqloom, words,
+    READ_GROUP, assert_same_bytes, folder, has, memory_floor, run, run_into, seqloom,
 };
 use crate::data::{Reference, align, small, yeast};
 use crate::lead::{Lead, MOST_BELOW};
-use crate::ungapped::{assert_valid, index_of};
+use crate::ungapped::assert_valid;
 use seqloom_testkit::random::Random;
 use seqloom_testkit::referees;
 use seqloom_testkit::sam::{SamRecord, flag};
@@ -217,25 +218,14 @@ pub(crate) fn ours(mode: &str, reference: &Reference, reads: &Path, options: &st
     records(&sam)
 }
 
-/// What Bowtie 2 makes of them.
+/// What the current Bowtie 2 makes of them.
 pub(crate) fn bowtie_2_s(
     mode: &str,
     reference: &Reference,
     reads: &Path,
     options: &str,
 ) -> Vec<Record> {
-    let sam = reads.with_extension("theirs.sam");
-    let mut command = words(&format!("bowtie2 -p 2 --reorder --{mode} {options} -x"));
-    command.arg(index_of("bowtie2", "bowtie2-build-s -q", reference)).arg("-U").arg(reads);
-    run_into(&mut command, &sam).ok();
-    let records = records(&sam);
-    compared_with_bowtie_2(records.len());
-    records
-}
-
-/// Notes records whose places are held against those of the current Bowtie 2.
-pub(crate) fn compared_with_bowtie_2(records: usize) {
-    referees::compared(&referees::name_of(&referees::path_of("bowtie2")), records);
+    bowtie_2_of(&referees::path_of("bowtie2"), mode, reference, reads, options)
 }
 
 /// The names of a preset.
@@ -350,7 +340,7 @@ type Set<'a> = (usize, f64, &'a [&'a str]);
 pub(crate) const ALL: [&str; 4] = ["very-fast", "fast", "sensitive", "very-sensitive"];
 pub(crate) const USUALLY: [&str; 1] = ["sensitive"];
 
-fn no_worse(reference: &Reference, count: usize, sets: &[Set<'_>]) {
+fn no_worse(bowtie_2: &Path, reference: &Reference, count: usize, sets: &[Set<'_>]) {
     let here = folder();
     let file = here.path().join("reads.fq");
     let (name, mut lead) = (reference.name(), Lead::default());
@@ -361,7 +351,8 @@ fn no_worse(reference: &Reference, count: usize, sets: &[Set<'_>]) {
             for effort in efforts {
                 let what = format!("{name}, {mode}, {effort}, {count} of {length} bases, {errors}");
                 let found = ours(mode, reference, &file, &format!("--effort {effort}"));
-                let theirs = bowtie_2_s(mode, reference, &file, &preset(mode, effort));
+                let options = preset(mode, effort);
+                let theirs = bowtie_2_of(bowtie_2, mode, reference, &file, &options);
                 lead = lead.with(compare(mode, &truths, [&found, &theirs], &what));
             }
         }
@@ -371,14 +362,14 @@ fn no_worse(reference: &Reference, count: usize, sets: &[Set<'_>]) {
 
 #[test]
 fn placements_and_scores_are_no_worse_than_bowtie_2_s() {
-    if has("bowtie2") {
-        let kinds = [(50, 0.006), (100, 0.001), (100, 0.03), (150, 0.006), (250, 0.01)];
+    let kinds = [(50, 0.006), (100, 0.001), (100, 0.03), (150, 0.006), (250, 0.01)];
+    for bowtie_2 in each_bowtie_2() {
         let sets = kinds.map(|(length, errors)| (length, errors, &USUALLY[..]));
-        no_worse(small(), 2000, &sets);
-        if let Some(yeast) = yeast() {
-            let sets = kinds.map(|(length, errors)| (length, errors, &ALL[..3]));
-            no_worse(yeast, 5000, &sets);
-        }
+        no_worse(&bowtie_2, small(), 2000, &sets);
+    }
+    if let (true, Some(yeast)) = (has("bowtie2"), yeast()) {
+        let sets = kinds.map(|(length, errors)| (length, errors, &ALL[..3]));
+        no_worse(&referees::path_of("bowtie2"), yeast, 5000, &sets);
     }
 }
 
@@ -386,11 +377,13 @@ fn placements_and_scores_are_no_worse_than_bowtie_2_s() {
 #[test]
 fn placements_and_scores_of_long_reads_are_no_worse_than_bowtie_2_s() {
     if has("bowtie2") {
+        let bowtie_2 = referees::path_of("bowtie2");
         let kinds = [(400, 0.006), (600, 0.01), (800, 0.03), (1000, 0.01)];
-        no_worse(small(), 1000, &kinds.map(|(length, errors)| (length, errors, &USUALLY[..])));
+        let sets = kinds.map(|(length, errors)| (length, errors, &USUALLY[..]));
+        no_worse(&bowtie_2, small(), 1000, &sets);
         if let Some(yeast) = yeast() {
             let sets = [(500, 0.01, &USUALLY[..]), (1000, 0.006, &USUALLY)];
-            no_worse(yeast, 1500, &sets);
+            no_worse(&bowtie_2, yeast, 1500, &sets);
         }
     }
 }
@@ -412,7 +405,7 @@ fn slow_sets(reference: fn() -> Option<&'static Reference>) {
         && has("bowtie2")
         && let Some(reference) = reference()
     {
-        no_worse(reference, 100_000, &SLOW);
+        no_worse(&referees::path_of("bowtie2"), reference, 100_000, &SLOW);
     }
 }
 

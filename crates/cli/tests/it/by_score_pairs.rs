@@ -2,9 +2,10 @@
 //! known, and what becomes of pairs that are none.
 
 use crate::by_score::{
-    ALL, Changes, Record, STREAM, Truth, USUAL, USUALLY, compare_places, compared_with_bowtie_2,
-    complement, preset, records, sample,
+    ALL, Changes, Record, STREAM, Truth, USUAL, USUALLY, compare_places, complement, preset,
+    records, sample,
 };
+use crate::by_score_planted::compared_with;
 use crate::common::{
     READ_GROUP, assert_same_bytes, folder, has, memory_floor, run, run_into, seqloom, words,
 };
@@ -12,6 +13,7 @@ use crate::data::{Reference, align, small, yeast};
 use crate::lead::Lead;
 use crate::ungapped::{assert_valid, index_of};
 use seqloom_testkit::random::Random;
+use seqloom_testkit::referees;
 use seqloom_testkit::sam::flag;
 use std::fmt::Write as _;
 use std::fs;
@@ -130,7 +132,7 @@ fn both(
         all.sort_by_key(Record::read);
         all
     });
-    compared_with_bowtie_2(both[1].len());
+    compared_with(&referees::path_of("bowtie2"), both[1].len());
     both
 }
 
