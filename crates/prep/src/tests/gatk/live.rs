@@ -104,9 +104,10 @@ fn hard_reads_are_counted_with_base_alignment_quality() {
     let ours = count(&Bam::read(&reads.bam), &reads.fasta, &reads.sites, &options);
     let ours = report::write(&ours);
     assert_reports_equal_but_for_ties(&ours, &theirs);
-    is_seen("a number of a table", || {
-        assert_reports_equal_but_for_ties(&changed_number(&ours).unwrap(), &theirs);
-    });
+    // The last number is a sum of errors, which may differ by as much: an observation more.
+    let (observations, errors) = ours.rsplit_once(' ').unwrap();
+    let changed = format!("{} {errors}", changed_number(observations).unwrap());
+    is_seen("a number of a table", || assert_reports_equal_but_for_ties(&changed, &theirs));
 }
 
 #[test]
