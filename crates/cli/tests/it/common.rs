@@ -39,7 +39,7 @@ pub(crate) fn cache() -> PathBuf {
 /// less.
 #[track_caller]
 pub(crate) fn memory_floor(arguments: &[String]) -> String {
-    let refused = run_for(seqloom(arguments).args(["-m", "1M"]), SOON);
+    let refused = run(seqloom(arguments).args(["-m", "1M"]));
     assert_ne!(refused.code(), 0, "-m 1M was accepted");
     let text = refused.says(&["at least"]).stderr;
     let after = text.split("at least").nth(1).unwrap().trim_start();

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use seqloom_testkit::skip;
 
-use crate::common::{Run, SOON, folder, names_in, run_for, seqloom};
+use crate::common::{Run, folder, names_in, run, seqloom};
 use crate::signal_hostile::Logs;
 
 /// Numbers that look like chance, of a seed.
@@ -91,7 +91,7 @@ fn hostile(seed: u64, reads: usize) -> Hostile {
 }
 
 fn line(here: &Path, line: &str) -> Run {
-    run_for(seqloom(line.split(' ')).current_dir(here).env("RUST_BACKTRACE", "1"), SOON)
+    run(seqloom(line.split(' ')).current_dir(here).env("RUST_BACKTRACE", "1"))
 }
 
 /// Every command that reads takes the file, whole.
