@@ -1,4 +1,4 @@
-//! A run of BAM records, each with its size in front.
+//! A run of BAM records, each preceded by its size.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

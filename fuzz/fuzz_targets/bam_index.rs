@@ -1,4 +1,4 @@
-//! The index of a BAM file, asked for a region.
+//! The index of a BAM file, queried for a region.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

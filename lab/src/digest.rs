@@ -1,4 +1,4 @@
-//! What was read or written, in a few numbers: to tell whether two ways did the same.
+//! What was read or written, in a few numbers: to see whether two ways did the same.
 
 use seqloom_format::bam::{RecordError, framed_records};
 

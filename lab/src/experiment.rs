@@ -4,7 +4,7 @@ use std::io;
 use std::process::{Command, ExitStatus};
 use std::time::Instant;
 
-use seqloom_io::sink::output::OutputError;
+use seqloom_io::OutputError;
 use seqloom_runtime::error::{Class, RunError};
 use seqloom_runtime::machine;
 
@@ -21,7 +21,7 @@ pub(crate) fn utilisation_percent(cpu_s: f64, wall_s: f64, workers: u32) -> f64 
     100.0 * cpu_s / (wall_s * f64::from(workers)).max(1e-9)
 }
 
-/// What a run tells of itself, by name.
+/// What a run reports of itself, by name.
 pub(crate) type Counters = Vec<(String, f64)>;
 
 /// What a run does.
@@ -97,7 +97,7 @@ impl LabError {
 }
 
 /// Makes one run and adds it to the table, whose columns are [`TIMES`] and then counters by name;
-/// one that the run does not tell is 0.
+/// one that the run does not report is 0.
 ///
 /// # Errors
 /// The run cannot be started or fails.
@@ -148,7 +148,7 @@ fn cpu_s() -> f64 {
     (machine::usage().cpu + machine::usage_of_children().cpu).as_secs_f64()
 }
 
-/// Whether a name is among those that were asked for; all are where none was.
+/// Whether a name is among those that were requested; all are where none was.
 pub(crate) fn chosen(names: &[String], name: &str) -> bool {
     names.is_empty() || names.iter().any(|chosen| chosen == name)
 }

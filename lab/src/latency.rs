@@ -1,7 +1,7 @@
 //! Slow disks for experiments: a shared library, compiled when an experiment runs, that is loaded
 //! before the programs under test and makes their file access as slow as a modelled storage.
 //!
-//! The model stands in `latency/latency.c`. It is preloaded, so that C libraries are slowed as our
+//! The model is in `latency/latency.c`. It is preloaded, so that C libraries are slowed as our
 //! own readers are; child processes share the same servers.
 
 use std::fs::{self, File};
@@ -26,7 +26,7 @@ pub(crate) struct Storage {
     pub(crate) service_ms: f64,
     /// How many requests are served at once.
     pub(crate) servers: u32,
-    /// Whether each open asks it, not only the first one of a file.
+    /// Whether each open checks it, not only the first one of a file.
     pub(crate) each_open: bool,
 }
 
@@ -155,7 +155,7 @@ pub(crate) fn refuse_static(names: &[String], programs: &[&Path]) -> Result<(), 
     Ok(())
 }
 
-/// Whether an ELF file of 64 bits asks for a dynamic loader, which preloads (System V ABI, chapter
+/// Whether an ELF file of 64 bits requires a dynamic loader, which preloads (System V ABI, chapter
 /// 5, program header PT_INTERP); `None` for other files, such as scripts.
 fn has_interpreter(bytes: &[u8]) -> Option<bool> {
     const PT_INTERP: u32 = 3;
@@ -208,7 +208,7 @@ pub(crate) fn served(state: &Path) -> Option<(u64, f64)> {
     Some((requests, waited_ns as f64 / 1e9))
 }
 
-/// As counters of a run whose files lay on `storage`; none of a run without a layer.
+/// As counters of a run whose files were on `storage`; none of a run without a layer.
 pub(crate) fn served_by(storage: Option<Storage>, state: &Path) -> Counters {
     let Some((requests, waited_s)) = storage.and_then(|_| served(state)) else {
         return Counters::new();

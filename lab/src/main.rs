@@ -48,7 +48,7 @@ fn main() -> ExitCode {
     if let Some(ended) = arguments.command.as_worker() {
         return ended;
     }
-    // Without a stderr there is nobody to tell why.
+    // Without a stderr there is nobody to report it to.
     let Ok(console) = Console::open("seqloom-lab") else { return ExitCode::from(exit::FAILED) };
     let Ok(stderr) = console.stderr() else { return ExitCode::from(exit::FAILED) };
     signals::install(stderr, "seqloom-lab");

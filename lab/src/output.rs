@@ -178,7 +178,7 @@ pub(crate) struct WithLock<'a> {
 }
 
 impl WithLock<'_> {
-    /// What a reader is told.
+    /// What a reader is configured with.
     pub(crate) fn name(&self) -> String {
         let Self { way, lock } = *self;
         if lock == NO_LOCK { way.to_owned() } else { format!("{way}, {lock}") }

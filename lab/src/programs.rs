@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::process::printed;
 
-/// Where a program lies: a path as it is, a name looked up on the PATH.
+/// Where a program is: a path as it is, a name looked up on the PATH.
 pub(crate) fn find(program: &str) -> Option<PathBuf> {
     if program.contains('/') {
         return Some(PathBuf::from(program)).filter(|path| path.is_file());

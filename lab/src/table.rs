@@ -157,7 +157,7 @@ pub(crate) fn quantile(values: &[f64], share: f64) -> Option<f64> {
     Some(low + (high - low) * at.fract())
 }
 
-/// Six digits behind the point; none of a whole number.
+/// Six digits after the point; none of a whole number.
 fn number(value: f64) -> String {
     let text = format!("{value:.6}");
     let shorter = text.strip_suffix(".000000").unwrap_or(&text);
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn rounded_values_are_those_of_the_file() {
         let mut table = Table::new(&["way"], &["ns"]);
-        // The first one lies just above the edge between two last digits, in the file on it.
+        // The first one is just above the edge between two last digits, in the file on it.
         let others = [-1.0 / 3.0, 0.999_999_9, -1e-9, 1e15 + 0.5, 1e16, f64::NAN, f64::INFINITY];
         for ns in iter::once(65.65 + 3e-7).chain(others) {
             table.rows.push(Row { factors: vec!["a".to_owned()], values: vec![ns] });
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_lie_between_the_values() {
+    fn quantiles_are_between_the_values() {
         assert_eq!(quantile(&[], 0.5), None);
         assert_eq!(quantile(&[3.0], 0.25), Some(3.0));
         assert_eq!(quantile(&[4.0, 1.0, 2.0], 0.5), Some(2.0));

@@ -19,7 +19,7 @@ const INTERVAL: Duration = Duration::from_millis(5);
 /// Looks between two searches for processes of the group: a search reads about every process that
 /// the machine has, which at every look would take a third of a core.
 const SEARCH_EVERY: u32 = 20;
-/// Field of `/proc/PID/stat` behind the name: process group; resident pages.
+/// Field of `/proc/PID/stat` after the name: process group; resident pages.
 const GROUP_FIELD: usize = 2;
 const PAGES_FIELD: usize = 21;
 /// Bytes of a page, on every machine that the product runs on.
@@ -39,7 +39,7 @@ pub(crate) struct Watched {
 }
 
 /// Runs a program whose output and errors go nowhere but where the command says. Once `stop` says
-/// so, which is asked at every look, it is killed with all that it started.
+/// so, which is called at every look, it is killed with all that it started.
 ///
 /// # Errors
 /// It cannot be started; [`io::ErrorKind::Interrupted`] when it was stopped.

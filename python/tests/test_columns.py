@@ -362,7 +362,7 @@ class Errors(Case):
             self.rows(aligned(), columns=["names"])
         with self.assertRaisesRegex(seqloom.UsageError, "no tag with its type"):
             self.rows(aligned(), tags={"NM": "q"})
-        with self.assertRaisesRegex(seqloom.UsageError, "asked for twice"):
+        with self.assertRaisesRegex(seqloom.UsageError, "requested twice"):
             self.rows(aligned(), columns=["name", "name"])
         with self.assertRaisesRegex(seqloom.UsageError, "no such sequence"):
             self.rows(aligned(), regions="three:1-2")

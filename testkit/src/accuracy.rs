@@ -1,6 +1,6 @@
 //! Alignments against the truth in simulated read names.
 //!
-//! A primary alignment is right when it lies on the contig and strand of one of the read's pieces
+//! A primary alignment is right when it is on the contig and strand of one of the read's pieces
 //! and its first base, or what would be its first base without clipping, is within
 //! [`NEAR_BP`] of where that piece starts.
 
@@ -11,7 +11,7 @@ use crate::truth::{self, Origin};
 use std::fmt;
 use std::path::Path;
 
-/// How far from the truth an alignment may lie.
+/// How far from the truth an alignment may be.
 pub(crate) const NEAR_BP: i64 = 20;
 /// Lower edges of the MAPQ classes.
 pub(crate) const CLASSES: [u8; 8] = [0, 1, 10, 20, 30, 40, 50, 60];

@@ -23,8 +23,8 @@ pub fn damaged(good: &[u8], changes: &[Change]) -> Vec<u8> {
             2 => bytes.insert(at, value),
             3 => drop(bytes.drain(at..at + rest.min(usize::from(value % 16) + 1))),
             4 => {
-                let stretch = bytes[at..at + rest.min(usize::from(value))].to_vec();
-                bytes.splice(at..at, stretch);
+                let segment = bytes[at..at + rest.min(usize::from(value))].to_vec();
+                bytes.splice(at..at, segment);
             }
             5 if rest >= 4 => {
                 let extremes = [0, 1, u32::MAX, i32::MAX as u32, 1 << 31, u32::MAX - 3];

@@ -45,7 +45,7 @@ impl Default for GenomeOptions {
 }
 
 const LETTERS: [u8; 4] = *b"ACGT";
-/// Set beside the two bits of a base that is part of a repeat and in lower case.
+/// Set next to the two bits of a base that is part of a repeat and in lower case.
 pub(crate) const MASKED: u8 = 4;
 /// Shorter contigs than this are left without N run: nothing else would be left of them.
 const N_RUN_FROM_BP: usize = 20_000;
@@ -74,7 +74,7 @@ impl Genome {
     /// Reads plain FASTA.
     ///
     /// # Errors
-    /// The file cannot be read, or bases stand before the first header.
+    /// The file cannot be read, or bases are before the first header.
     pub fn read_fasta(path: &Path) -> Result<Genome, Error> {
         let file = File::open(path).map_err(Error::file(path))?;
         let mut genome = Genome::default();

@@ -135,9 +135,9 @@ fn random_barcode(random: &mut Random) -> Option<&'static str> {
 /// Names with a location (5 or 7 fields, tiles beyond 16 bits, trailing letters) and without.
 fn random_name(random: &mut Random, template: usize) -> String {
     let tile = random.pick(&[1, 1, 1, 1, 1, 1, 1, 2, 1101, 40_000, 65_535, -3]);
-    // Half of the clusters lie about a few spots, so that there are chains of near ones.
+    // Half of the clusters are about a few spots, so that there are chains of near ones.
     let (spots, spread) = if random.percent(50) { (4, 40) } else { (1, 700) };
-    // Some lie round the places where 16 bits wrap, as on large flow cells.
+    // Some are around the places where 16 bits wrap, as on large flow cells.
     let far = random.pick(&[0, 0, 0, 0, 32_600, 65_400]);
     let [x, y] = [0; 2].map(|_| far + 90 * random.below(spots) + random.below(spread));
     match random.below(12) {
@@ -252,7 +252,7 @@ fn random_template(random: &mut Random, places: &[End], groups: usize) -> Vec<Re
     records
 }
 
-/// A mapped read and its unmapped mate, which is placed beside it.
+/// A mapped read and its unmapped mate, which is placed next to it.
 fn orphan(random: &mut Random, end: End, common: u16, group: &Option<String>) -> Vec<Record> {
     let (mapped_read, unmapped_read) = random.pick(&[(0x41, 0x81), (0x81, 0x41)]);
     let mut a = mapped(random, end, mapped_read | common, group.clone());

@@ -242,7 +242,7 @@ impl Record {
         line
     }
 
-    /// With its size in front.
+    /// Preceded by its size.
     fn framed(&self, tags: &[Vec<u8>]) -> Vec<u8> {
         const LETTERS: &[u8] = b"=ACMGRSVTWYHKDBN";
         const OPERATIONS: &[u8] = b"MIDNSHP=X";
@@ -313,7 +313,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_is_a_file_and_bad_ones_are_asked_for() {
+    fn a_seed_is_a_file_and_bad_ones_are_requested() {
         let make = |seed, bad| {
             let options =
                 HostileOptions { records: 50, bad_names_percent: bad, bad_tags_percent: bad };

@@ -103,7 +103,7 @@ struct Small {
     length: usize,
     /// Index of the chromosome that it is of, where it is of one.
     home: usize,
-    /// HLA alleles of one gene are copies of one stretch.
+    /// HLA alleles of one gene are copies of one segment.
     gene: usize,
 }
 
@@ -217,11 +217,11 @@ struct Maker {
     long: Vec<Vec<u8>>,
     short: Vec<Vec<u8>>,
     satellites: Vec<Vec<u8>>,
-    /// Stretches of finished chromosomes.
+    /// Segments of finished chromosomes.
     pool: Vec<Vec<u8>>,
 }
 
-/// Stretches that a chromosome adds to the pool, and the most that it holds.
+/// Segments that a chromosome adds to the pool, and the most that it holds.
 const POOLED: usize = 24;
 const POOL: usize = 480;
 
@@ -312,7 +312,7 @@ impl Maker {
         let mut covered = 0;
         while covered < codes.len() / 20 {
             let mut source = if self.pool.is_empty() || r.chance(0.5) {
-                stretch(r, codes, 5_000, 120_000)
+                segment(r, codes, 5_000, 120_000)
             } else {
                 self.pool[r.index(self.pool.len())].clone()
             };
@@ -323,7 +323,7 @@ impl Maker {
         }
     }
 
-    /// Keeps stretches of chromosome `index` that small sequences are copies of.
+    /// Keeps segments of chromosome `index` that small sequences are copies of.
     fn keep_copies(
         &mut self,
         index: usize,
@@ -348,12 +348,12 @@ impl Maker {
 
     fn keep_pool(&mut self, codes: &[u8]) {
         for _ in 0..POOLED {
-            let stretch = stretch(&mut self.random, codes, 5_000, 120_000);
+            let segment = segment(&mut self.random, codes, 5_000, 120_000);
             if self.pool.len() < POOL {
-                self.pool.push(stretch);
+                self.pool.push(segment);
             } else {
                 let at = self.random.index(POOL);
-                self.pool[at] = stretch;
+                self.pool[at] = segment;
             }
         }
     }
@@ -397,8 +397,8 @@ impl Maker {
     }
 }
 
-/// A copy of a random stretch of `shortest` to `longest` bases, without its case.
-fn stretch(random: &mut Random, codes: &[u8], shortest: u64, longest: u64) -> Vec<u8> {
+/// A copy of a random segment of `shortest` to `longest` bases, without its case.
+fn segment(random: &mut Random, codes: &[u8], shortest: u64, longest: u64) -> Vec<u8> {
     let length = (random.between(shortest, longest) as usize).min(codes.len() / 4);
     let start = random.index(codes.len() - length);
     codes[start..start + length].iter().map(|code| code & 3).collect()

@@ -1,4 +1,4 @@
-//! A genome like a human one: the same for a seed, with what is asked for.
+//! A genome like a human one: the same for a seed, with what is requested.
 
 use super::*;
 use crate::genome::Genome;

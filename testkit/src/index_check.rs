@@ -93,7 +93,7 @@ impl Text {
     }
 }
 
-/// Where a walk stands: a row, and the position of its suffix.
+/// Where a walk is: a row, and the position of its suffix.
 #[derive(Clone, Copy)]
 struct Walk {
     row: u64,

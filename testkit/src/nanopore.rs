@@ -2,10 +2,10 @@
 //! **Synthetic**: what a pore model says a read would look like, not what a sequencer gives. A
 //! caller that does well here may still do worse on real data; one that does badly here is wrong.
 //!
-//! A read is a stretch of a random reference, on either strand. Sites close to each other share
+//! A read is a segment of a random reference, on either strand. Sites close to each other share
 //! their state, as callers assume; each group of sites has a rate of methylation, and each read is
 //! methylated there or not by chance of that rate. Every k-mer of the molecule stays in the pore
-//! for a random time; its samples lie round one level, drawn for this stay, with noise on top. The
+//! for a random time; its samples are around one level, drawn for this stay, with noise on top. The
 //! basecalls have errors, the alignment is the true one.
 
 use std::fmt::Write;
@@ -182,7 +182,7 @@ fn random_read(
     }
     let (mut sequence, cigar) = basecalls(&reference[start..end], options.error_rate, random);
     if is_reverse {
-        // M stands where the G was: its complement is the methylated C itself.
+        // M is where the G was: its complement is the methylated C itself.
         molecule = molecule.iter().rev().map(|&base| complement(base)).collect();
         sequence = sequence.iter().rev().map(|&base| complement(base)).collect();
     }
@@ -258,7 +258,7 @@ fn signal(
     for kmer in molecule.windows(options.kmer_length) {
         let Level { mean_pa, stdv_pa } = level_of(kmer);
         let level = random.normal(mean_pa.into(), stdv_pa.into());
-        // Two exponential stays, one behind the other: seldom short, at times long.
+        // Two exponential stays, one after the other: seldom short, at times long.
         let half = (options.dwell_samples - LEAST_SAMPLES as f64) / 2.0;
         let stay = -half * ((1.0 - random.unit()).ln() + (1.0 - random.unit()).ln());
         for _ in 0..LEAST_SAMPLES + stay.round() as u64 {

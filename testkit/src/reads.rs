@@ -1,6 +1,6 @@
 //! Simulated reads with the truth in their names (see [`crate::truth`]).
 //!
-//! A *fragment* is a stretch of DNA glued from pieces of the genome: one for an ordinary template,
+//! A *fragment* is a segment of DNA glued from pieces of the genome: one for an ordinary template,
 //! two for a chimera, none for a template from nowhere. Read 1 shows its first bases, read 2 the
 //! reverse complement of its last, and a read longer than the fragment runs into the adapter.
 //! Duplicates show an earlier fragment again under a new name.
@@ -46,7 +46,7 @@ pub struct ReadOptions {
     pub indel_rate: f64,
     /// Templates that repeat an earlier fragment.
     pub duplicate_share: f64,
-    /// Of the duplicates: those beside the original on the flow cell.
+    /// Of the duplicates: those next to the original on the flow cell.
     pub optical_share: f64,
     /// Templates glued from two places.
     pub chimera_share: f64,
@@ -239,7 +239,7 @@ impl<'a> Simulator<'a> {
         let mut fragment = Fragment::default();
         let length = self.random.normal(o.insert_mean_bp, o.insert_sd_bp).max(1.0) as usize;
         if self.random.chance(o.chimera_share) {
-            // The break lies anywhere: inside a read it makes a supplementary record, between the
+            // The break is anywhere: inside a read it makes a supplementary record, between the
             // reads a pair on two contigs or of an unusual orientation.
             let at = self.random.between(1, length.max(2) as u64 - 1) as usize;
             self.add_piece(&mut fragment, at);

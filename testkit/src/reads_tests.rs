@@ -55,7 +55,7 @@ fn truth_in_the_name_is_where_the_bases_are() {
     assert!(two > 100, "{two}");
 }
 
-/// `part` stands in the genome where `origin` says.
+/// `part` is in the genome where `origin` says.
 fn shows(genome: &Genome, origin: Origin, part: &[u8]) -> bool {
     let from = origin.position as usize;
     let Some(place) = genome.contigs[origin.contig as usize].bases.get(from..from + part.len())

@@ -78,7 +78,7 @@ fn in_folder(folder: &Path, name: &str) -> Option<Found> {
     path.is_file().then_some(Found { path, version })
 }
 
-/// What a program says of its version: bwa in its usage, the others when asked.
+/// What a program says of its version: bwa in its usage, the others by option.
 fn version_said(path: &Path, name: &str) -> Option<String> {
     let mut command = Command::new(path);
     if name != "bwa" {
@@ -105,7 +105,7 @@ fn all_of(name: &str) -> Vec<Found> {
     on_path.filter_map(said).chain(current).collect()
 }
 
-/// As [`all_of`], for each program of [`NATIVE`] asked once.
+/// As [`all_of`], for each program of [`NATIVE`] run once.
 fn known(name: &str) -> Vec<Found> {
     static KNOWN: [OnceLock<Vec<Found>>; NATIVE.len()] = [const { OnceLock::new() }; NATIVE.len()];
     match NATIVE.iter().position(|(it, _)| *it == name) {
@@ -270,8 +270,8 @@ mod tests {
 
     #[test]
     fn a_later_release_serves_as_the_current_one_and_as_no_other() {
-        let t = |name, there, wanted, expected| {
-            assert_eq!(serves(name, there, wanted), expected, "{name} {there} for {wanted}");
+        let t = |name, there, needed, expected| {
+            assert_eq!(serves(name, there, needed), expected, "{name} {there} {needed}");
         };
         t("samtools", "1.24", SAMTOOLS[0], true);
         t("samtools", "1.24.1", SAMTOOLS[0], true);

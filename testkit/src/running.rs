@@ -145,7 +145,7 @@ pub fn signal(child: &Child, name: &str) {
 }
 
 /// Whether a referee is installed; says so when the test is skipped for want of it. Of those that
-/// [`crate::referees`] names the current version is wanted.
+/// [`crate::referees`] names the current version is requested.
 pub fn has(program: &str) -> bool {
     match program {
         "picard" => return Picard::find(PICARD[0]).is_some(),
@@ -162,14 +162,14 @@ pub fn has(program: &str) -> bool {
     found
 }
 
-/// What Picard's programs are given beside their own arguments.
+/// What Picard's programs are given besides their own arguments.
 pub const QUIETLY: &str = "USE_JDK_DEFLATER=true USE_JDK_INFLATER=true QUIET=true VERBOSITY=ERROR";
 
 /// A command of the current Picard, which [`has`] has found. Debian's wrapper script splits its
 /// arguments again, so the class is called.
 #[track_caller]
 pub fn picard(line: &str) -> Command {
-    let mut command = Picard::find(PICARD[0]).expect("has(\"picard\") was asked").command();
+    let mut command = Picard::find(PICARD[0]).expect("has(\"picard\") was called").command();
     command.args(line.split_whitespace()).args(QUIETLY.split_whitespace());
     command
 }
@@ -183,7 +183,7 @@ pub struct Folders {
 }
 
 impl Folders {
-    /// `root` is `CARGO_TARGET_TMPDIR`; `name` tells binaries apart.
+    /// `root` is `CARGO_TARGET_TMPDIR`; `name` distinguishes binaries.
     #[must_use]
     pub const fn new(root: &'static str, name: &'static str) -> Self {
         Self { root, name, scratch: OnceLock::new() }

@@ -52,7 +52,7 @@ pub fn data(relative: &str) -> Option<PathBuf> {
     Some(path)
 }
 
-/// True when the long tests were asked for (`SEQLOOM_SLOW=1`, what `make test-slow` sets). The
+/// True when the long tests were requested (`SEQLOOM_SLOW=1`, what `make test-slow` sets). The
 /// short run leaves them out on purpose: that is no skip.
 #[must_use]
 pub fn slow_tests() -> bool {

@@ -15,7 +15,7 @@ pub struct Intron {
     pub contig: usize,
     /// Its first base, from 0.
     pub start: usize,
-    /// The first one behind it.
+    /// The first one after it.
     pub end: usize,
 }
 
@@ -26,9 +26,9 @@ pub struct Transcript {
     pub contig: usize,
     /// It is on the reverse strand.
     pub is_reverse: bool,
-    /// Their first base and the first one behind each, in the order of the forward strand.
+    /// Their first base and the first one after each, in the order of the forward strand.
     pub exons: Vec<[usize; 2]>,
-    /// How often it is read beside others.
+    /// How often it is read next to others.
     pub weight: f64,
 }
 

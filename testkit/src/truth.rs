@@ -1,7 +1,7 @@
 //! The truth about a simulated template, inside its read name.
 //!
 //! Picard and others take tile, x and y from the last three of exactly five or seven ':'-fields,
-//! so the truth has to stand in the first four:
+//! so the truth has to be in the first four:
 //! `SIM<ordinal>:<read 1>:<read 2>:<lane>:<tile>:<x>:<y>`, where a read's field is its pieces
 //! joined by `+` (a chimera has two) and a piece is `<contig index>_<position>_<F|R>`, position
 //! being 1-based and leftmost, the contig index that of the FASTA file. `u` is a read from nowhere.

@@ -152,8 +152,8 @@ fn links_lead_somewhere() {
 /// Folders of code that pages name files of.
 const CODE: [&str; 7] = ["crates/", "lab/", "testkit/", "fuzz/", "python/", "workflow/", "docs/"];
 
-/// What a page has between backquotes that is a path of code, `{a,b}` told apart; names in capitals
-/// stand for any, and what has a `*` is many.
+/// What a page has between backquotes that is a path of code, `{a,b}` distinguished; names in
+/// capitals stand for any, and what has a `*` is many.
 fn code_paths(text: &str) -> Vec<String> {
     let spans = text.lines().flat_map(|line| line.split('`').skip(1).step_by(2));
     let is_path = |span: &&str| {

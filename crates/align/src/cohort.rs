@@ -11,7 +11,7 @@ mod lane;
 
 use std::sync::Arc;
 
-use seqloom_format::reads::ReadBlock;
+use seqloom_format::ReadBlock;
 use seqloom_io::source::{InputBlock, LanePlace, ReadSource};
 
 use crate::input_error::CohortError;
@@ -79,7 +79,7 @@ pub struct CutRules<'u> {
     pub umi: Option<&'u UmiRules>,
 }
 
-/// The first read of a cohort: how much of the whole input is in front of it, and where it is.
+/// The first read of a cohort: how much of the whole input is before it, and where it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CohortStart {
     /// Number of the cohort.
@@ -119,7 +119,7 @@ pub struct CohortCutter<'a> {
     files: Arc<str>,
     lanes: Vec<Lane>,
     range: CohortRange,
-    /// Cohorts whose first read was met, where that is asked for.
+    /// Cohorts whose first read was met, where that is requested.
     starts: Option<Vec<CohortStart>>,
     open: OpenCohort,
     next_sequence: u64,
@@ -176,7 +176,7 @@ impl<'a> CohortCutter<'a> {
     }
 
     /// Cuts a run of cohorts of an input instead of all. `source` must start at the run's places;
-    /// what lies behind the run is passed over.
+    /// what is after the run is passed over.
     #[must_use]
     pub(crate) fn within(mut self, range: CohortRange) -> Self {
         let CohortStart { cohort, first_read, first_template, sequence, has_numbers, .. } =
@@ -219,7 +219,7 @@ impl<'a> CohortCutter<'a> {
     ///
     /// # Errors
     /// Malformed input, blocks that do not follow each other, files of unequal length: when all
-    /// reads in front of it have been cut, so that the order in which blocks come makes no
+    /// reads before it have been cut, so that the order in which blocks come makes no
     /// difference.
     pub fn push(
         &mut self,
@@ -279,7 +279,7 @@ impl<'a> CohortCutter<'a> {
         }
     }
 
-    /// Where the next batch will stand in the output order.
+    /// Where the next batch will be in the output order.
     #[must_use]
     pub(crate) fn next_sequence(&self) -> u64 {
         self.next_sequence
@@ -291,7 +291,7 @@ impl<'a> CohortCutter<'a> {
         self.finished
     }
 
-    /// Blocks that wait for one in front of them.
+    /// Blocks that wait for one before them.
     #[must_use]
     pub(crate) fn early_blocks(&self) -> usize {
         self.lanes.iter().map(|lane| lane.early_blocks()).sum()
@@ -343,7 +343,7 @@ impl<'a> CohortCutter<'a> {
         let available = first.available.min(second.available);
         let pairs = available.min(BATCH_READS / 2);
         if pairs == 0 {
-            // Behind all pairs there are: what is wrong with one of these is to be told first.
+            // After all pairs there are: what is wrong with one of these is to be reported first.
             return unequal.map_or(Ok(None), Err);
         }
         let is_last = self.lanes.iter().any(|lane| lane.ended && lane.available == available);
@@ -402,7 +402,7 @@ impl<'a> CohortCutter<'a> {
         Some(Reach { reads_per_lane: taken, templates, pairs, bases, shape, ends_cohort })
     }
 
-    /// Bases to align of the read `offset` places behind the front of a lane.
+    /// Bases to align of the read `offset` places after the front of a lane.
     fn base_count(&self, lane: usize, offset: usize) -> u64 {
         let read = self.lanes.get(lane).and_then(|lane| lane.peek(offset));
         let bases = read.map_or(0, |(block, i)| block.reads[i].bases.len);

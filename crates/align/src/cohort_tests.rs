@@ -3,7 +3,7 @@
 use super::*;
 use crate::test_input::{TestInput, TestRead};
 use proptest::prelude::*;
-use seqloom_format::reads::ReadBlock;
+use seqloom_format::ReadBlock;
 use seqloom_testkit::random::Random;
 use std::collections::BTreeSet;
 
@@ -72,7 +72,7 @@ fn model(
         while !rest.is_empty() {
             let full = |end: &usize| reads_of(&rest[..*end]) >= BATCH_READS as u64;
             let end = (1..=rest.len()).find(full).unwrap_or(rest.len());
-            let (batch, behind) = rest.split_at(end);
+            let (batch, after) = rest.split_at(end);
             batches.push(Expected {
                 sequence: batches.len() as u64,
                 cohort,
@@ -89,7 +89,7 @@ fn model(
             first_read += reads_of(batch);
             first_template += batch.len() as u64;
             count += 1;
-            rest = behind;
+            rest = after;
         }
         closed.push(ClosedCohort {
             cohort,
@@ -218,7 +218,7 @@ fn named(names: impl IntoIterator<Item = usize>, bases: usize) -> Vec<TestRead> 
 
 #[test]
 fn a_pair_across_the_edge_of_a_batch_stays_a_pair_across_that_of_a_cohort_it_does_not() {
-    // One single read in front: pairs start at odd places.
+    // One single read first: pairs start at odd places.
     let reads = named([0].into_iter().chain((1..=400).flat_map(|pair| [pair, pair])), 10);
     compare(&[&reads], Pairing::Adjacent, u64::MAX, 4000, 1);
     let (batches, ..) = cut(&[&reads], Pairing::Adjacent, u64::MAX, 4000, 1).unwrap();

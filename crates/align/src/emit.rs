@@ -1,13 +1,13 @@
 //! From the engine's records to packed templates: our own tags, and input order.
 //!
-//! The engine writes NM MD MC MQ AS XS, then SA pa XA. We put RG behind XS, where bwa has it, and
+//! The engine writes NM MD MC MQ AS XS, then SA pa XA. We put RG after XS, where bwa has it, and
 //! append what the input said of the read (`-C`, unaligned BAM). A read that did not pass the
 //! instrument's filter (flag 0x200 of unaligned BAM) has the flag in all of its records. Reads that
 //! the engine got without bases, as they are too long, get them back.
 
+use seqloom_format::PackedTemplates;
 use seqloom_format::bam::edit::set_flags;
 use seqloom_format::bam::{AuxFields, Flags, RecordError, RecordRef};
-use seqloom_format::templates::PackedTemplates;
 use seqloom_runtime::error::{Class, Place, RunError};
 
 use crate::cohort::{Batch, LongRead, Shape, TemplateCounts};
@@ -16,7 +16,7 @@ use crate::input_tags::InputTags;
 use crate::outside::{OutsideReads, with_bases};
 use crate::umi::{self, UmiRules};
 
-/// Tags of the aligner that stand behind RG in bwa's order.
+/// Tags of the aligner that are after RG in bwa's order.
 const BEHIND_READ_GROUP: [&[u8; 2]; 3] = [b"SA", b"pa", b"XA"];
 
 /// What we add to every record, and which we leave out.
@@ -88,7 +88,7 @@ impl RunError for EmitError {
     }
 }
 
-/// Records of so many bytes are handed on before the batch is complete, where that is wanted.
+/// Records of so many bytes are handed on before the batch is complete, where that is requested.
 const PART_BYTES: usize = 4 << 20;
 
 /// Takes the templates of a batch that is not complete; false if it cannot.
@@ -294,11 +294,11 @@ fn append_read_group(id: Option<&[u8]>, out: &mut Vec<u8>) {
 fn template_index(shape: &Shape, origin: Origin) -> usize {
     match (shape, origin) {
         (Shape::Mixed(pairs), _) => {
-            let (wanted, rank) = match origin {
+            let (requested, rank) = match origin {
                 Origin::Pair(rank) => (true, rank),
                 Origin::Single(rank) => (false, rank),
             };
-            let of_kind = pairs.iter().enumerate().filter(|&(_, &pair)| pair == wanted);
+            let of_kind = pairs.iter().enumerate().filter(|&(_, &pair)| pair == requested);
             of_kind.map(|(i, _)| i).nth(rank).unwrap_or(0)
         }
         (_, Origin::Pair(i) | Origin::Single(i)) => i,
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn read_group_stands_where_bwa_puts_it() {
+    fn read_group_is_where_bwa_puts_it() {
         fn t(engine: &[&str], expected: &[&str]) {
             let aux: Vec<u8> = engine.iter().flat_map(|id| text(id, "x")).collect();
             let mut out = Vec::new();

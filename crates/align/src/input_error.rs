@@ -63,11 +63,11 @@ pub enum CohortError {
     NumbersWrong {
         /// The file or files, joined by `+`.
         files: String,
-        /// 1-based record: in each of two files, in one that of the read in front.
+        /// 1-based record: in each of two files, in one that of the read before.
         record: u64,
         /// Name of both.
         name: String,
-        /// What the one in front says.
+        /// What the one before says.
         first: u8,
         /// What the other says.
         second: u8,
@@ -84,10 +84,10 @@ pub enum CohortError {
         /// The BAM file.
         path: String,
     },
-    /// BAM with the mates of a pair in different places, or the second in front of the first.
+    /// BAM with the mates of a pair in different places, or the second before the first.
     #[error(
         "{path}: the mates of '{name}' are primary records {} and {}, but they must be neighbours, \
-         the first of the pair in front; {}", records[0], records[1], group_by_name(path)
+         the first of the pair first; {}", records[0], records[1], group_by_name(path)
     )]
     MatesApart {
         /// The BAM file.
@@ -102,7 +102,7 @@ pub enum CohortError {
     Umi {
         /// The file or files, joined by `+`.
         files: String,
-        /// 1-based record: in each of two files, in one that of the read in front.
+        /// 1-based record: in each of two files, in one that of the read before.
         record: u64,
         /// Read name.
         name: String,

@@ -5,7 +5,7 @@
 //! [`cohort`], drives an [`engine`] and hands packed templates to an
 //! [`ingest::BatchSink`]. [`scan`] cuts without aligning, for runs of several processes.
 //!
-//! The index of a reference, and what tells whether it is whole:
+//! The index of a reference, and what shows whether it is whole:
 //!
 //! ```
 //! use seqloom_align::index::{BuildOptions, build, check, plan};

@@ -1,20 +1,20 @@
-//! Whether the reads of a BAM file lie as alignment needs them: mates next to each other.
+//! Whether the reads of a BAM file are as alignment needs them: mates next to each other.
 //!
 //! FASTQ has no order that could be wrong. BAM may be sorted, and then a pair would be aligned as
-//! two single reads without a word. So what the flags say is compared with what lies where, read
+//! two single reads without a word. So what the flags say is compared with what is where, read
 //! by read, in the order of the file. A read flagged as paired whose mate does not follow is
 //! remembered by name: if the mate comes later, the file is refused; if it never comes, the read
 //! is single, as in bwa, and counted.
 
 use std::collections::HashMap;
 
-use seqloom_format::reads::MateOfPair;
+use seqloom_format::MateOfPair;
 use seqloom_io::source::{Container, InputBlock, ReadSource};
 
 use crate::input_error::CohortError;
 
 /// Names that are remembered. In files sorted by anything the first mate comes long before; in
-/// shuffled ones each read behind has its chance to be the mate of one of these.
+/// shuffled ones each read after has its chance to be the mate of one of these.
 const MAX_NAMES: usize = 1 << 16;
 
 /// What was found in BAM input.
@@ -33,7 +33,7 @@ pub struct BamTotals {
 pub struct MateOrder {
     path: String,
     is_sorted_by_coordinate: bool,
-    /// Name of the first of a pair in front of the next read, if `open` is its number.
+    /// Name of the first of a pair before the next read, if `open` is its number.
     name: Vec<u8>,
     open: Option<u64>,
     /// Reads whose mate did not follow: which of the pair they are, and their number.
@@ -109,7 +109,7 @@ impl MateOrder {
         Ok(())
     }
 
-    /// The mate of a read is not beside it: is it one of those that were so before?
+    /// The mate of a read is not next to it: is it one of those that were so before?
     fn leave_alone(
         &mut self,
         name: &[u8],

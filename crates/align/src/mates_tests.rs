@@ -42,7 +42,7 @@ fn neighbours_and_reads_without_a_mate_pass() {
     t(&[("a", 77), ("a", 141), ("b", 77), ("b", 141), ("c", 4)], totals(0, 0, 0));
     // Aligned, with secondary and supplementary records between the mates.
     t(&[("a", 65), ("a", 0x841), ("a", 0x181), ("a", 129), ("b", 0)], totals(3, 2, 0));
-    // Mates that are nowhere, in front, between and behind.
+    // Mates that are nowhere, first, between and last.
     t(&[("a", 141), ("b", 77), ("b", 141), ("c", 77), ("d", 4), ("e", 77)], totals(0, 0, 3));
     // Two pairs of one name, and one end of a name twice.
     t(&[("a", 77), ("a", 141), ("a", 77), ("a", 141)], totals(0, 0, 0));
@@ -60,7 +60,7 @@ fn mates_in_other_places_are_refused_with_the_command_that_helps() {
     let t = |records: &[(&str, u16)], name: &str, [first, second]: [u64; 2]| {
         let expected = format!(
             "/in.bam: the mates of '{name}' are primary records {first} and {second}, but they \
-             must be neighbours, the first of the pair in front; group it by name first: `samtools \
+             must be neighbours, the first of the pair first; group it by name first: `samtools \
              collate -o grouped.bam /in.bam`"
         );
         assert_eq!(outcome("", records), Err(expected), "{records:?}");

@@ -16,7 +16,7 @@ use seqloom_runtime::schedule::{Fetches, Idle};
 use crate::cohort::{CohortCutter, CohortStart, CutRules, CutTotals};
 use crate::input_error::CohortError;
 
-/// Blocks, per worker, that may wait for one in front of them that is still being fetched.
+/// Blocks, per worker, that may wait for one before them that is still being fetched.
 const EARLY_BLOCKS_PER_WORKER: usize = 4;
 
 /// Why the input could not be scanned.
@@ -67,7 +67,7 @@ pub struct Scanned {
 struct Scheduler<'a> {
     cutter: CohortCutter<'a>,
     fetches: Fetches,
-    /// Blocks that may wait for one in front of them.
+    /// Blocks that may wait for one before them.
     early_at_most: usize,
 }
 
@@ -121,7 +121,7 @@ impl<'a> Flow for Scan<'a> {
     }
 }
 
-/// Reads all that `source` has, the blocks in `first` in front of it. `watch` is called at times,
+/// Reads all that `source` has, the blocks in `first` before it. `watch` is called at times,
 /// by this thread, with the starts that were found since the last time; `false` ends the scan.
 ///
 /// # Errors

@@ -153,7 +153,7 @@ fn check(lengths: &[usize], rules: CutRules<'_>, form: Form, block_bytes: usize,
     let scanned = scan(&source, Vec::new(), rules, threads, &|_| true).unwrap();
     let points: Vec<_> =
         (0..input.paths.len()).map(|lane| source.take_restart_points(lane)).collect();
-    // From the last restart point in front of a place, where there is one.
+    // From the last restart point before a place, where there is one.
     let start_of = |(place, points): (&LanePlace, &Vec<RestartPoint>)| {
         let restart = points.iter().rev().find(|point| point.text() <= place.text).cloned();
         let place = restart.as_ref().map_or(*place, |point| place.reached_from(point));

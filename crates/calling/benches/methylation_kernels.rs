@@ -32,17 +32,17 @@ fn main() {
     let mut arguments = std::env::args().skip(1).filter(|argument| !argument.starts_with("--"));
     let kernel = arguments.next();
     let rounds: usize = arguments.next().map_or(20, |rounds| rounds.parse().expect("a number"));
-    let wanted = |name: &str| kernel.as_deref().is_none_or(|kernel| kernel == name);
+    let requested = |name: &str| kernel.as_deref().is_none_or(|kernel| kernel == name);
     let mut random = Seeded(1);
     let bases: Vec<u8> = (0..READ_BASES).map(|_| b"ACGT"[random.below(4) as usize]).collect();
     let read = MadeRead::new(bases, &mut |bound| random.below(bound)).unwrap();
-    if wanted("score") {
+    if requested("score") {
         score_read(&read, rounds);
     }
-    if wanted("definition") {
+    if requested("definition") {
         score_by_definition(&read, 100 * rounds);
     }
-    if wanted("table") {
+    if requested("table") {
         table_of_read(&read, rounds);
     }
 }

@@ -16,18 +16,19 @@ use std::fs::File;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// From now on `stderr` is where the end of memory is told: the console's. Call
-/// behind whoever takes the signals.
-pub(crate) fn tell(stderr: File) {
+/// From now on `stderr` is where the end of memory is reported: the console's. Call
+/// after whoever takes the signals.
+pub(crate) fn set_stderr(stderr: File) {
     #[cfg(not(feature = "system-allocator"))]
-    exhaustion::tell(stderr);
+    exhaustion::set_stderr(stderr);
     #[cfg(feature = "system-allocator")]
     drop(stderr);
 }
 
 /// Runs `work`, whose large allocations get mappings of their own in place of parts of mimalloc's
-/// arenas or of what ended threads have left, whose pages may have been used before and lie
-/// anywhere. Where memory lies is chosen and told by mapping. Call while no other thread allocates.
+/// arenas or of what ended threads have left, whose pages may have been used before and are
+/// anywhere. Where memory is placed is chosen and reported by mapping. Call while no other thread
+/// allocates.
 pub(crate) fn with_own_mappings<T>(work: impl FnOnce() -> T) -> T {
     #[cfg(not(feature = "system-allocator"))]
     let _own = mimalloc_options::OwnMappings::begin();
@@ -73,9 +74,10 @@ mod mimalloc_options {
     }
 
     fn exchange(option: mi_option_t, value: c_long) -> c_long {
-        // SAFETY: neither takes pointers. Options are plain numbers, looked at when memory is asked
-        // for, and no other thread does: workers are not there yet when the index is loaded, and
-        // the threads that load it start after the first exchange and have ended before the last.
+        // SAFETY: neither takes pointers. Options are plain numbers, looked at when memory is
+        // requested for, and no other thread does: workers are not there yet when the index is
+        // loaded, and the threads that load it start after the first exchange and have ended before
+        // the last.
         unsafe {
             let before = mi_option_get(option);
             mi_option_set(option, value);
@@ -106,7 +108,7 @@ mod exhaustion {
     /// [`LIMIT_BYTES`] where there is no limit.
     const NO_LIMIT: u64 = u64::MAX;
 
-    /// Where the end is told; the handlers cannot be given a context.
+    /// Where the end is reported; the handlers cannot be given a context.
     static STDERR: AtomicI32 = AtomicI32::new(2);
     /// The limit of address space.
     static LIMIT_BYTES: AtomicU64 = AtomicU64::new(NO_LIMIT);
@@ -118,7 +120,7 @@ mod exhaustion {
     static BEGIN: extern "C" fn() = begin;
 
     extern "C" fn begin() {
-        // SAFETY: the function has the type that is asked for and is there as long as the program;
+        // SAFETY: the function has the type that is requested and is there as long as the program;
         // it takes no argument. No other thread is there yet.
         unsafe { mi_register_error(Some(on_error), std::ptr::null_mut()) };
         if let Some(limit_bytes) = machine::address_space_limit_bytes() {
@@ -128,8 +130,8 @@ mod exhaustion {
         }
     }
 
-    /// See [`super::tell`].
-    pub(super) fn tell(stderr: File) {
+    /// See [`super::set_stderr`].
+    pub(super) fn set_stderr(stderr: File) {
         // Never closed: it may be needed until the very end.
         STDERR.store(stderr.into_raw_fd(), Ordering::SeqCst);
         let told_otherwise = panic::take_hook();
@@ -163,7 +165,7 @@ mod exhaustion {
         panic.location().is_some_and(|place| place.file().ends_with("unix/stack_overflow.rs"))
     }
 
-    /// mimalloc's word that an allocation has failed, whoever asked for it.
+    /// mimalloc's word that an allocation has failed, whoever requested it.
     unsafe extern "C" fn on_error(code: c_int, _: *mut c_void) {
         if code == libc::ENOMEM {
             end(OUT_OF_MEMORY);
@@ -178,7 +180,7 @@ mod exhaustion {
         });
     }
 
-    /// Says why in one line, and ends the process. Asks for no memory.
+    /// Says why in one line, and ends the process. Allocate no memory.
     fn end(why: &[u8]) -> ! {
         static ENDING: AtomicBool = AtomicBool::new(false);
         if ENDING.swap(true, Ordering::SeqCst) {

@@ -1,4 +1,4 @@
-//! What a program that starts seqloom, such as the Python package, asks for: to be told how the run
+//! What a program that starts seqloom, such as the Python package, needs: to learn how the run
 //! is, and that no run outlives it. No option of this kind is part of a command line that is
 //! written to an output: the same run from a shell gives the same bytes.
 
@@ -41,7 +41,7 @@ pub(crate) fn is_option(word: &str) -> bool {
 }
 
 impl HostArguments {
-    /// Does what is asked for.
+    /// Does what is requested.
     ///
     /// # Errors
     /// A descriptor that cannot be written.
@@ -52,7 +52,7 @@ impl HostArguments {
         let refused =
             |error| UsageError(format!("a descriptor of the host cannot be written: {error}"));
         let host = Host::open(self.progress_fd, self.error_fd, self.report_fd).map_err(refused)?;
-        console.tell_host(host);
+        console.report_to_host(host);
         Ok(())
     }
 }

@@ -159,7 +159,7 @@ impl<'a> Narrator<'a> {
         let text = narrated(phase, done, now - begun);
         self.console.progress(&text);
         let share = Some(done);
-        self.console.tell_progress(Progress { phase: name(phase), share, ..Progress::default() });
+        self.console.report_progress(Progress { phase: name(phase), share, ..Progress::default() });
         if phase == Phase::Sort && now - self.logged.get() > LOG_INTERVAL {
             self.console.info(&text);
             self.logged.set(now);
@@ -224,8 +224,8 @@ pub(crate) fn run(arguments: &IndexArguments, console: &Console) -> seqloom_term
     let prefix = arguments.prefix.as_ref().unwrap_or(&arguments.reference);
     refuse_overwriting(&arguments.reference, prefix, arguments.with_0123)?;
     let threads = arguments.threads.unwrap_or_else(machine::available_cores);
-    let asked = arguments.memory.unwrap_or_else(default_memory);
-    let (limit, space_limit) = within_address_space(asked, threads);
+    let requested = arguments.memory.unwrap_or_else(default_memory);
+    let (limit, space_limit) = within_address_space(requested, threads);
     let options = BuildOptions {
         memory_limit_bytes: Some(limit.0),
         fast_table: !arguments.no_fast_table,

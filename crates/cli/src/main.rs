@@ -9,7 +9,7 @@ mod given;
 mod host;
 mod identity;
 mod index;
-mod manners;
+mod manual_pages;
 mod options;
 mod options_page;
 mod output;
@@ -38,7 +38,7 @@ const NO_LAB: &str = "the laboratory is a program of its own: `seqloom-lab`, wit
 #[command(name = "seqloom", version, propagate_version = false, arg_required_else_help = true)]
 #[command(args_conflicts_with_subcommands = true)]
 struct Arguments {
-    /// Print how to cite seqloom and what it stands on (CITATION.cff)
+    /// Print how to cite seqloom and what it is built on (CITATION.cff)
     #[arg(long)]
     citation: bool,
     /// Print what commands and options there are, as JSON, for programs that call them
@@ -73,10 +73,10 @@ enum Command {
     /// The machine: nodes, cores, distances, memory, page sizes, and what of it may be used
     Topology(topology::TopologyArguments),
     /// Completions of commands and options for a shell: bash, zsh, fish
-    Completions(manners::CompletionsArguments),
+    Completions(manual_pages::CompletionsArguments),
     /// Write the man pages
     #[command(hide = true)]
-    Manual(manners::ManualArguments),
+    Manual(manual_pages::ManualArguments),
     /// Was here once
     #[command(hide = true, disable_help_flag = true)]
     Lab {
@@ -92,17 +92,17 @@ fn main() -> ExitCode {
     if let Some(Command::Fast5Worker(arguments)) = arguments.command {
         return signal::fast5_worker::run(&arguments);
     }
-    // Without a stderr there is nobody to tell why.
+    // Without a stderr there is nobody to report it to.
     let Ok(console) = Console::open("seqloom") else { return ExitCode::from(exit::FAILED) };
     let Ok(stderr) = console.stderr() else { return ExitCode::from(exit::FAILED) };
     signals::install(stderr, "seqloom");
     let Ok(stderr) = console.stderr() else { return ExitCode::from(exit::FAILED) };
-    allocator::tell(stderr);
+    allocator::set_stderr(stderr);
     let outcome = arguments.host.apply(&console).and_then(|()| match arguments.command {
         Some(command) => run(command, &console),
         None if arguments.dump_options => options::dump(Arguments::command()),
         // Without any argument there is the help.
-        None => manners::cite(),
+        None => manual_pages::cite(),
     });
     exit::report(outcome, &console)
 }
@@ -119,8 +119,12 @@ fn run(command: Command, console: &Console) -> seqloom_terminal::Result<()> {
         Command::Fastq(command) => fastq::run(&command, console),
         Command::Signal(command) => signal::run(&command, console),
         Command::Topology(arguments) => topology::run(&arguments, console),
-        Command::Completions(arguments) => manners::completions(&arguments, Arguments::command()),
-        Command::Manual(arguments) => manners::manual(&arguments, Arguments::command(), console),
+        Command::Completions(arguments) => {
+            manual_pages::completions(&arguments, Arguments::command())
+        }
+        Command::Manual(arguments) => {
+            manual_pages::manual(&arguments, Arguments::command(), console)
+        }
         Command::Lab { .. } => Err(UsageError(NO_LAB.to_owned()).into()),
         Command::Fast5Worker(_) => Ok(()), // it has run, without a console
     }

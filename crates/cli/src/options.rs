@@ -1,5 +1,5 @@
 //! What commands and options there are, as JSON: what a program that calls seqloom is generated
-//! from. It is made from the program's own arguments, so that it is never behind them.
+//! from. It is made from the program's own arguments, so that it is never after them.
 
 use std::any::TypeId;
 use std::num::NonZeroUsize;

@@ -1,7 +1,7 @@
 //! The processor that the program needs, looked at before anything else.
 //!
-//! Nothing is tested on a processor without AVX2, so none is let in. This stands in
-//! `.preinit_array`, in front of all constructors, and uses nothing but `cpuid`, `write` and
+//! Nothing is tested on a processor without AVX2, so none is let in. This is in
+//! `.preinit_array`, before all constructors, and uses nothing but `cpuid`, `write` and
 //! `_exit`.
 
 #![allow(unsafe_code)]
@@ -11,7 +11,7 @@ const TOO_OLD: &str = "seqloom: this processor has no AVX2, which this build nee
                        since Haswell (2013), AMD since Excavator (2015)\n";
 
 #[used]
-// SAFETY: the C library calls what stands in this section as `void f(int, char **, char **)`, once,
+// SAFETY: the C library calls what is in this section as `void f(int, char **, char **)`, once,
 // with all relocations done; in the C calling convention arguments may be ignored.
 #[unsafe(link_section = ".preinit_array")]
 static LOOK: extern "C" fn() = look;

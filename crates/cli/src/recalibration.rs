@@ -1,4 +1,4 @@
-//! Base quality score recalibration, for all commands that have it: what is asked for, what must be
+//! Base quality score recalibration, for all commands that have it: what is requested, what must be
 //! loaded, and the phase that counts.
 
 use std::io::{BufWriter, Write};
@@ -7,8 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use seqloom_format::bam::{Header, Reference};
-use seqloom_io::sink::atomic::AtomicFile;
-use seqloom_io::{known_sites, reference, text};
+use seqloom_io::{AtomicFile, known_sites, reference, text};
 use seqloom_prep::finish::{CountingPassOptions, StoredRecords};
 use seqloom_prep::input::ReferenceSequences;
 use seqloom_prep::partition::Backing;
@@ -98,14 +97,14 @@ impl RecalibrationArguments {
         self.known_sites.iter().chain(&self.apply_bqsr)
     }
 
-    /// Whether anything is asked for.
-    pub(crate) fn is_asked(&self) -> bool {
+    /// Whether anything is requested.
+    pub(crate) fn is_requested(&self) -> bool {
         self.counts() || !self.apply_bqsr.is_empty()
     }
 
     /// Whether qualities are changed, or only counted.
     pub(crate) fn changes_records(&self) -> bool {
-        self.is_asked() && !self.bqsr_report_only
+        self.is_requested() && !self.bqsr_report_only
     }
 
     /// Where the report goes.
@@ -145,10 +144,10 @@ impl RecalibrationArguments {
         Ok(Applier::new(table.view(), &self.applying(), header)?)
     }
 
-    /// Memory that recalibration may need beside that of its workers: its tables, and what applies
+    /// Memory that recalibration may need besides that of its workers: its tables, and what applies
     /// them.
     pub(crate) fn most_memory_bytes(&self, header: &Header) -> u64 {
-        if !self.is_asked() {
+        if !self.is_requested() {
             return 0;
         }
         most_memory_bytes(&self.counting(), header.read_groups().len())
@@ -226,7 +225,7 @@ pub(crate) struct Recalibration<'a> {
 }
 
 impl<'a> Recalibration<'a> {
-    /// Reads known sites or reports; `None` where nothing is asked for. What the reads' header
+    /// Reads known sites or reports; `None` where nothing is requested. What the reads' header
     /// or a report that cannot be written would stop in the end is refused here.
     ///
     /// # Errors
@@ -240,8 +239,8 @@ impl<'a> Recalibration<'a> {
         let references = header.references();
         let given = arguments.given_table()?;
         if given.is_none() && !arguments.counts() {
-            let asked = arguments.bqsr_report.is_some();
-            return match asked {
+            let requested = arguments.bqsr_report.is_some();
+            return match requested {
                 true => Err(UsageError("--bqsr-report needs --known-sites".to_owned()).into()),
                 false => Ok(None),
             };
@@ -291,8 +290,8 @@ impl<'a> Recalibration<'a> {
         lock(&self.rows).take()
     }
 
-    /// Writes the report, if it is wanted; gives what applies it, if it is to be applied. `counts`
-    /// are what [`Recalibration::count`] has given.
+    /// Writes the report, if it is requested; gives what applies it, if it is to be applied.
+    /// `counts` are what [`Recalibration::count`] has given.
     ///
     /// # Errors
     /// Counts that cannot be read; a report that cannot be written.
@@ -362,7 +361,7 @@ impl<'a> Recalibration<'a> {
 pub(crate) enum ReadGroupsFrom<'p> {
     /// `--read-group`, or the header of the input.
     Option,
-    /// A sheet (`--input`), beside which that option is refused.
+    /// A sheet (`--input`), with which that option is refused.
     Sheet(&'p Path),
 }
 

@@ -46,8 +46,8 @@ mod tests {
     #[test]
     fn regions_are_read_as_samtools_reads_them() {
         fn t(text: &str, reference_id: i32, start: u64, end: u64) {
-            let wanted = parse("--region", text, &header()).unwrap();
-            assert_eq!(wanted, Region { reference_id, start, end }, "{text}");
+            let requested = parse("--region", text, &header()).unwrap();
+            assert_eq!(requested, Region { reference_id, start, end }, "{text}");
         }
         t("c1", 0, 0, 1000);
         t("c1:5-7", 0, 4, 7);

@@ -62,7 +62,7 @@ fn refuse_inputs<'a>(
     let existing =
         outputs.iter().filter_map(|&(label, path)| Some((regular_file(path)?, label, path)));
     let existing: Vec<_> = existing.collect();
-    // Thousands of inputs are asked what they are only where one of them can be meant.
+    // Thousands of inputs are opened to see what they are only where one of them can be meant.
     if existing.is_empty() {
         return Ok(());
     }
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_beside_or_to_no_file_passes() {
+    fn what_is_written_next_to_or_to_no_file_passes() {
         let t = |inputs: &[&str], outputs: &[(&'static str, &str)]| {
             assert_eq!(outcome(inputs, outputs), Ok(()), "{inputs:?} {outputs:?}");
         };

@@ -15,7 +15,7 @@ pub(crate) struct TopologyArguments {
     /// As JSON
     #[arg(long)]
     json: bool,
-    /// Place memory in every way, read back where it lies, and fail where that is elsewhere
+    /// Place memory in every way, read back where it is, and fail where that is elsewhere
     #[arg(long)]
     self_test: bool,
     /// Describe the machine whose /sys and /proc were copied below this folder

@@ -4,9 +4,8 @@ use std::path::{Path, PathBuf};
 
 use arrow_schema::ArrowError;
 use seqloom_io::alignments::AlignmentError;
-use seqloom_io::bam_index::BamIndexError;
-use seqloom_io::sink::output::OutputError;
 use seqloom_io::source::SourceError;
+use seqloom_io::{BamIndexError, OutputError};
 use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::pool::Stopped;
 use seqloom_signal::flow::Fault;
@@ -41,9 +40,9 @@ pub enum ColumnsError {
         /// What is wrong with it.
         problem: String,
     },
-    /// What is asked for makes no sense.
+    /// What is requested makes no sense.
     #[error("{0}")]
-    Wanted(String),
+    Requested(String),
     /// Writing failed.
     #[error(transparent)]
     Output(#[from] OutputError),
@@ -63,7 +62,7 @@ impl RunError for ColumnsError {
             Self::Source(source) => source.class(),
             Self::Store(store) => store.class(),
             Self::Fault(_) | Self::Value(_) | Self::Inputs { .. } => Class::Input,
-            Self::Wanted(_) => Class::Usage,
+            Self::Requested(_) => Class::Usage,
             Self::Output(output) => output.class(),
             Self::Stopped(stop) => stop.class(),
             Self::Arrow(_) => Class::Bug,
@@ -82,7 +81,7 @@ impl RunError for ColumnsError {
             }
             Self::Inputs { path, .. } => Place::of(path),
             Self::Output(output) => output.place(),
-            Self::Wanted(_) | Self::Stopped(_) | Self::Arrow(_) => Place::default(),
+            Self::Requested(_) | Self::Stopped(_) | Self::Arrow(_) => Place::default(),
         }
     }
 }
@@ -102,7 +101,7 @@ pub struct BadValue {
 }
 
 impl ColumnsError {
-    /// A value of a record, of which `ordinal` lie in front, that its column cannot hold.
+    /// A value of a record, preceded by `ordinal` others, that its column cannot hold.
     pub(crate) fn value(path: &Path, ordinal: u64, name: &[u8], problem: String) -> Self {
         Self::Value(Box::new(BadValue {
             path: path.to_path_buf(),

@@ -7,9 +7,9 @@
 //! Names and bases of all reads of a file:
 //!
 //! ```no_run
-//! use seqloom_columns::reads::{ReadColumn, WantedReads, write};
+//! use seqloom_columns::reads::{ReadColumn, RequestedReads, write};
 //! use seqloom_columns::{Destination, Limits, TextType};
-//! use seqloom_io::sink::output::Output;
+//! use seqloom_io::Output;
 //! use seqloom_io::source::SourceOptions;
 //!
 //! let threads = std::num::NonZeroUsize::MIN;
@@ -18,8 +18,8 @@
 //! let mut output = Output::create("reads.arrows".as_ref())?;
 //! let to = Destination { limits: &limits, output: &mut output, watch: &|_, _| true };
 //! let columns = ["name".parse::<ReadColumn>()?, "sequence".parse()?];
-//! let wanted = WantedReads { columns: &columns, text: TextType::Utf8 };
-//! let totals = write(&["reads.fq.gz".into()], &SourceOptions::default(), &wanted, to)?;
+//! let requested = RequestedReads { columns: &columns, text: TextType::Utf8 };
+//! let totals = write(&["reads.fq.gz".into()], &SourceOptions::default(), &requested, to)?;
 //! println!("{} reads", totals.rows);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use arrow_array::builder::{ListBuilder, StringBuilder, UInt8Builder};
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, Schema};
-use seqloom_format::reads::ReadSpans;
+use seqloom_format::ReadSpans;
 use seqloom_io::source::{
     Container, FetchScratch, InputBlock, ReadSource, SequenceCheck, SourceOptions,
 };
@@ -21,7 +21,7 @@ use crate::error::ColumnsError;
 use crate::flow::{self, Block, Destination, Piece, Rest, Table, Totals};
 use crate::text::{TextBuilder, TextType, utf8};
 
-/// What text has in front of qualities: Phred+33.
+/// What text has before qualities: Phred+33.
 const QUALITY_BASE: u8 = 33;
 
 /// A column of reads.
@@ -29,7 +29,7 @@ const QUALITY_BASE: u8 = 33;
 pub enum ReadColumn {
     /// The name, up to the first white space, without `/1` and `/2`.
     Name,
-    /// What stands behind it.
+    /// What is after it.
     Comment,
     /// Bases.
     Sequence,
@@ -74,7 +74,7 @@ impl FromStr for ReadColumn {
 
 /// Which columns are written, and how text is.
 #[derive(Debug, Clone, Copy)]
-pub struct WantedReads<'a> {
+pub struct RequestedReads<'a> {
     /// In this order.
     pub columns: &'a [ReadColumn],
     /// Of columns of text.
@@ -88,10 +88,10 @@ pub struct WantedReads<'a> {
 pub fn write(
     inputs: &[PathBuf],
     options: &SourceOptions,
-    wanted: &WantedReads<'_>,
+    requested: &RequestedReads<'_>,
     destination: Destination<'_>,
 ) -> Result<Totals, ColumnsError> {
-    let &WantedReads { columns, text } = wanted;
+    let &RequestedReads { columns, text } = requested;
     let keep_comments = columns.contains(&ReadColumn::Comment);
     let options = SourceOptions { keep_comments, ..options.clone() };
     let open = |path: &PathBuf| {
@@ -125,7 +125,7 @@ struct ReadTable<'a> {
 struct ReadRows {
     input: usize,
     block: Box<InputBlock>,
-    /// Records of the input in front of the block.
+    /// Records of the input before the block.
     first_record: u64,
 }
 

@@ -1,6 +1,6 @@
 //! Record batches to the messages of an Arrow IPC stream, by many workers.
 //!
-//! Dictionaries are the same in every batch of a stream: they stand at its head, and workers leave
+//! Dictionaries are the same in every batch of a stream: they are at its head, and workers leave
 //! them out.
 
 use arrow_array::RecordBatch;

@@ -50,7 +50,7 @@ pub(crate) fn unpack(packed: &[u8], count: usize, letters: &mut Vec<u8>) {
     letters.truncate(count);
 }
 
-/// A read that lies on a reference.
+/// A read that is on a reference.
 #[derive(Clone, Copy)]
 pub(crate) struct Aligned<'a> {
     pub(crate) cigar: CigarOps<'a>,
@@ -88,13 +88,13 @@ impl Aligned<'_> {
             let length = length as usize;
             match code {
                 INSERTION | SOFT_CLIP => features.push_unaligned(code, on_read, length, self.bases),
-                DELETION => features.push_deletion(on_read, self.stretch(on_reference, length)),
+                DELETION => features.push_deletion(on_read, self.chunk(on_reference, length)),
                 SKIP => features.push_length(b'N', Series::SkipLength, on_read, length),
                 HARD_CLIP => features.push_length(b'H', Series::HardClipLength, on_read, length),
                 PADDING => features.push_length(b'P', Series::PaddingLength, on_read, length),
                 _ => {
                     if let Some(bases) = self.bases {
-                        let theirs = self.stretch(on_reference, length).bases;
+                        let theirs = self.chunk(on_reference, length).bases;
                         features.push_aligned(on_read, &bases[on_read..on_read + length], theirs);
                     }
                 }
@@ -110,9 +110,9 @@ impl Aligned<'_> {
     }
 
     /// The part of the reference from a place on that there is.
-    fn stretch(&self, start: usize, length: usize) -> Stretch<'_> {
+    fn chunk(&self, start: usize, length: usize) -> Chunk<'_> {
         let end = (start + length).min(self.reference.len());
-        Stretch { bases: &self.reference[start.min(end)..end], length }
+        Chunk { bases: &self.reference[start.min(end)..end], length }
     }
 
     /// Whether it begins on the reference and deletes only what that has: readers give up on
@@ -123,7 +123,7 @@ impl Aligned<'_> {
             let start = place;
             let moves = is_aligned(code) || matches!(code, DELETION | SKIP);
             place += if moves { length as usize } else { 0 };
-            code != DELETION || self.stretch(start, length as usize).bases.len() == length as usize
+            code != DELETION || self.chunk(start, length as usize).bases.len() == length as usize
         }) && (self.position < self.reference.len() || self.cigar.len() == 0)
     }
 
@@ -136,15 +136,15 @@ impl Aligned<'_> {
             let start = place;
             place += if is_aligned(code) || matches!(code, DELETION | SKIP) { length } else { 0 };
             let is_compared = is_aligned(code) || code == DELETION;
-            let bases = self.stretch(start, length).bases;
+            let bases = self.chunk(start, length).bases;
             !is_compared || bases.iter().all(|base| matches!(base, b'A' | b'C' | b'G' | b'T'))
         })
     }
 }
 
-/// A stretch of the reference, which may end before it.
+/// A chunk of the reference, which may end before it.
 #[derive(Clone, Copy)]
-struct Stretch<'a> {
+struct Chunk<'a> {
     bases: &'a [u8],
     length: usize,
 }
@@ -204,7 +204,7 @@ impl Features<'_> {
         }
     }
 
-    fn push_deletion(&mut self, place: usize, deleted: Stretch<'_>) {
+    fn push_deletion(&mut self, place: usize, deleted: Chunk<'_>) {
         self.push_length(b'D', Series::DeletionLength, place, deleted.length);
         self.mismatches.count += deleted.length as u64;
         self.mismatches.are_certain &= deleted.bases.len() == deleted.length;

@@ -1,7 +1,7 @@
-//! Containers, and what stands around them in a file (CRAM specification 3.0, sections 6 to 9).
+//! Containers, and what is around them in a file (CRAM specification 3.0, sections 6 to 9).
 //!
-//! A container holds one slice. The number of records in front of it is known to whoever puts
-//! containers behind one another, and stands in its header and in that of the slice, neither of
+//! A container holds one slice. The number of records before it is known to whoever puts
+//! containers after one another, and is in its header and in that of the slice, neither of
 //! which is compressed: both are made then, and nothing else is touched.
 
 use md5::{Digest, Md5};
@@ -44,7 +44,7 @@ pub(crate) struct Region {
     pub(crate) span: i32,
 }
 
-/// What is in front of a container in its file.
+/// What precedes a container in its file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Behind {
     pub(crate) records: u64,
@@ -54,7 +54,7 @@ pub(crate) struct Behind {
 /// A container without its headers.
 #[derive(Debug)]
 pub struct Container {
-    /// The compression header's block, and the slice's behind its own header.
+    /// The compression header's block, and the slice's after its own header.
     pub(crate) blocks: Vec<u8>,
     /// Where the slice begins in them.
     pub(crate) slice_at: usize,
@@ -91,8 +91,8 @@ impl Container {
     }
 
     /// Appends all of it; gives its lines of the index to `line`.
-    pub(crate) fn push(&self, behind: Behind, out: &mut Vec<u8>, mut line: impl FnMut(Line)) {
-        let Behind { records: counter, bytes: offset } = behind;
+    pub(crate) fn push(&self, after: Behind, out: &mut Vec<u8>, mut line: impl FnMut(Line)) {
+        let Behind { records: counter, bytes: offset } = after;
         let mut slice = Vec::new();
         push_raw_block(&mut slice, Content::SliceHeader, &self.slice_header(counter));
         let bytes = self.blocks.len() + slice.len();

@@ -25,7 +25,7 @@ const ENOUGH_RECORDS: usize = 1_000;
 pub struct Encoder<'a> {
     referred: Referred<'a>,
     slices: SliceEncoder,
-    /// Records that wait, each with its size in front.
+    /// Records that wait, each preceded by its size.
     framed: Vec<u8>,
     /// Where each begins.
     starts: Vec<usize>,

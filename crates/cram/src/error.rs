@@ -23,7 +23,7 @@ pub enum CramError {
     },
     /// A record that no reader of CRAM takes.
     #[error(
-        "record {name}: it begins or deletes behind the end of its reference, which readers of \
+        "record {name}: it begins or deletes past the end of its reference, which readers of \
          CRAM refuse; prep's --clean-sam clips such records"
     )]
     OutsideReference {
@@ -31,7 +31,7 @@ pub enum CramError {
         name: String,
     },
     /// A reference whose bases nobody has given.
-    #[error("record {name} lies on reference {reference_id}, which the header does not have")]
+    #[error("record {name} is on reference {reference_id}, which the header does not have")]
     UnknownReference {
         /// The read.
         name: String,

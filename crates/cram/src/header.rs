@@ -46,7 +46,7 @@ pub(crate) fn push_compression_header(
     push_counted(out, tags.all().len() as i32, &map);
 }
 
-/// Bytes, their number in front.
+/// Bytes, their number before them.
 fn push_sized(out: &mut Vec<u8>, bytes: &[u8]) {
     push_itf8(out, bytes.len() as i32);
     out.extend_from_slice(bytes);

@@ -1,5 +1,5 @@
-//! The index beside a CRAM (`.crai`, CRAM specification 3.0, section 12): a line for each reference
-//! of each slice; and the count of records, which containers are numbered by.
+//! The index next to a CRAM (`.crai`, CRAM specification 3.0, section 12): a line for each
+//! reference of each slice; and the count of records, which containers are numbered by.
 
 use seqloom_format::state_of_fields;
 
@@ -18,16 +18,16 @@ pub(crate) struct Line {
     pub(crate) span: i32,
     /// In the file.
     pub(crate) container_at: u64,
-    /// Behind the container's header.
+    /// After the container's header.
     pub(crate) slice_at: u64,
     pub(crate) slice_bytes: u64,
 }
 
-/// What whoever puts containers into a file knows of those in front.
+/// What whoever puts containers into a file knows of those before.
 #[derive(Debug, Default)]
 pub struct Numbering {
     records: u64,
-    /// The index, where one is wanted.
+    /// The index, where one is requested.
     lines: Option<Vec<u8>>,
 }
 
@@ -51,7 +51,7 @@ impl Numbering {
         self.records += container.records();
     }
 
-    /// The bytes of the index, if one is wanted.
+    /// The bytes of the index, if one is requested.
     ///
     /// # Errors
     /// gzip failed.

@@ -1,5 +1,5 @@
 //! Integers of variable length: ITF8 and LTF8 (CRAM specification 3.0, section 2.3). The number of
-//! leading ones of the first byte is that of the bytes behind it.
+//! leading ones of the first byte is that of the bytes after it.
 
 /// Appends a 32-bit integer: 1 to 5 bytes.
 #[inline]
@@ -25,18 +25,18 @@ pub(crate) fn push_itf8(out: &mut Vec<u8>, value: i32) {
 /// Appends a 64-bit integer: 1 to 9 bytes.
 pub(crate) fn push_ltf8(out: &mut Vec<u8>, value: u64) {
     let bits = (64 - value.leading_zeros()).max(1);
-    // With n bytes behind it the first one has room for 7 - n bits.
-    let behind = (bits - 1) as usize / 7;
+    // With n bytes after it the first one has room for 7 - n bits.
+    let after = (bits - 1) as usize / 7;
     let bytes = value.to_be_bytes();
-    if behind >= 8 {
+    if after >= 8 {
         out.push(0xff);
         out.extend_from_slice(&bytes);
         return;
     }
-    let ones = !(0xff_u8 >> behind);
-    let first = if behind == 7 { 0 } else { bytes[7 - behind] };
+    let ones = !(0xff_u8 >> after);
+    let first = if after == 7 { 0 } else { bytes[7 - after] };
     out.push(ones | first);
-    out.extend_from_slice(&bytes[8 - behind..]);
+    out.extend_from_slice(&bytes[8 - after..]);
 }
 
 #[cfg(test)]
@@ -44,11 +44,11 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// By the specification: the bits behind the leading ones, then whole bytes.
+    /// By the specification: the bits after the leading ones, then whole bytes.
     fn decode_ltf8(bytes: &[u8]) -> u64 {
-        let behind = bytes[0].leading_ones() as usize;
-        assert_eq!(bytes.len(), behind + 1);
-        let first = if behind >= 7 { 0 } else { u64::from(bytes[0] & 0x7f >> behind) };
+        let after = bytes[0].leading_ones() as usize;
+        assert_eq!(bytes.len(), after + 1);
+        let first = if after >= 7 { 0 } else { u64::from(bytes[0] & 0x7f >> after) };
         bytes[1..].iter().fold(first, |value, &byte| value << 8 | u64::from(byte))
     }
 

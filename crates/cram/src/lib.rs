@@ -3,12 +3,12 @@
 //! ```text
 //! records ─► cut ─► slice ─────────► codec ──────► Container ─► Numbering ─► file, .crai
 //!            which   fields to        series to     no counter   the counter of
-//!            make a  series, bases    blocks, by    yet          records in front
+//!            make a  series, bases    blocks, by    yet          records before
 //!            slice   to differences   a fixed table
 //! ```
 //!
 //! Workers make containers of units of records side by side; whoever writes them in order gives
-//! them the number of records in front. No codec depends on another slice, so bytes depend on
+//! them the number of records before them. No codec depends on another slice, so bytes depend on
 //! records, reference and settings alone.
 //!
 //! Source: CRAM format specification, version 3.0, and CRAM codecs, of the SAM/BAM format group.

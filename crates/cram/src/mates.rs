@@ -14,9 +14,9 @@ use seqloom_format::bam::{Flags, RecordRef};
 pub(crate) enum Mate {
     /// They are stored.
     Stored,
-    /// From the record behind this one, with so many between them.
+    /// From the record after this one, with so many between them.
     Behind(i32),
-    /// From a record in front of this one, which says so.
+    /// From a record before this one, which says so.
     InFront,
 }
 

@@ -35,7 +35,7 @@ pub(crate) enum Series {
     Bases,
 }
 
-/// How the values of a series are told apart.
+/// How the values of a series are distinguished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
     /// ITF8.
@@ -44,7 +44,7 @@ pub(crate) enum Shape {
     Byte,
     /// Bytes up to a NUL.
     Stopped,
-    /// A length in front, in the same block.
+    /// A length before them, in the same block.
     Counted,
 }
 

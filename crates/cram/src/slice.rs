@@ -60,7 +60,7 @@ pub(crate) struct SliceEncoder {
     bytes: Vec<u8>,
 }
 
-/// Where the records of a slice lie.
+/// Where the records of a slice are.
 struct Layout {
     region: Region,
     regions: Vec<Region>,
@@ -83,7 +83,7 @@ impl SliceEncoder {
         }
     }
 
-    /// Encodes records, each with its size in front as BAM has them: at least one.
+    /// Encodes records, each preceded by its size as BAM has them: at least one.
     pub(crate) fn encode(
         &mut self,
         framed: &[u8],
@@ -285,7 +285,7 @@ fn region_digest(region: Region, referred: Referred<'_>) -> [u8; 16] {
     digest(&sequence[start.min(end)..end])
 }
 
-/// The bases of the sequence that a record lies on; none where it lies on none.
+/// The bases of the sequence that a record is on; none where it is on none.
 fn sequence_of<'a>(record: &RecordRef<'_>, referred: Referred<'a>) -> Result<&'a [u8], CramError> {
     let Ok(index) = usize::try_from(record.reference_id()) else { return Ok(&[]) };
     let (name, reference_id) = (|| name_of(record), record.reference_id());
@@ -303,7 +303,7 @@ fn covered_bases(cigar: CigarOps<'_>) -> u64 {
     cigar.codes().filter(|(code, _)| consumes_read(*code)).map(|(_, it)| u64::from(it)).sum()
 }
 
-/// 0-based place behind the last base of the reference; an alignment of none counts as 1 base.
+/// 0-based place after the last base of the reference; an alignment of none counts as 1 base.
 fn end_of(record: &RecordRef<'_>) -> i64 {
     let is_mapped = !record.has_flags(Flags::UNMAPPED);
     let span = if is_mapped { record.full_cigar().reference_span() } else { 0 };
@@ -357,7 +357,7 @@ impl Layout {
             let index = usize::try_from(reference_id).ok();
             let length = index.and_then(|it| referred.sequences.get(it)).map_or(0, Vec::len) as i64;
             are_inside &= (0..length).contains(&position.into());
-            // Readers warn of slices that go on behind the last base.
+            // Readers warn of slices that go on after the last base.
             let end = i32::try_from(end.min(length)).unwrap_or(i32::MAX).max(start);
             match regions.last_mut() {
                 Some(last) if last.reference_id == reference_id => {

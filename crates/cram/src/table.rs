@@ -29,7 +29,7 @@ impl Row {
     }
 
     /// The codecs at a level of 0 to 12: at 0 none; at 1 to 3 gzip is at level 1; from 7 on it is
-    /// at the level that is asked for.
+    /// at the level that is requested.
     pub(crate) fn at_level(mut self, level: u8) -> Self {
         let gzip = |usual: u8| match level {
             1..=3 => 1,

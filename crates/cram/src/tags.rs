@@ -15,13 +15,13 @@ pub(crate) type Key = [u8; 3];
 #[derive(Debug, Default)]
 pub(crate) struct Tag {
     pub(crate) key: Key,
-    /// One behind the other, [`STOP`] behind each text.
+    /// One after the other, [`STOP`] after each text.
     values: Vec<u8>,
     lengths: Vec<u32>,
     has_stop: bool,
 }
 
-/// How a tag's values are told apart.
+/// How a tag's values are distinguished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TagShape {
     /// All have this many bytes.
@@ -63,9 +63,9 @@ impl Tag {
         scratch.clear();
         let mut rest = self.values.as_slice();
         for &length in &self.lengths {
-            let (value, behind) = rest.split_at(length as usize);
+            let (value, after) = rest.split_at(length as usize);
             scratch.extend_from_slice(value);
-            rest = &behind[1..];
+            rest = &after[1..];
         }
         scratch
     }
@@ -90,13 +90,13 @@ impl Tag {
 /// The tags of a slice.
 #[derive(Debug, Default)]
 pub(crate) struct Tags {
-    /// In the order in which they appear; behind `count` there is memory alone.
+    /// In the order in which they appear; after `count` there is memory alone.
     tags: Vec<Tag>,
     count: usize,
     by_key: HashMap<Key, usize>,
     /// Number of each line.
     lines: HashMap<Vec<u8>, i32>,
-    /// The lines, a NUL behind each.
+    /// The lines, a NUL after each.
     dictionary: Vec<u8>,
     line: Vec<u8>,
     /// The tags of the line before, which the next one often has, too.

@@ -1,7 +1,7 @@
 //! BED: intervals of a reference, as text.
 //!
 //! Source: BED specification v1.0 (samtools/hts-specs): fields separated by tabs or spaces, the
-//! first three being chromosome, start (0-based) and end (exclusive). Fields behind them are not
+//! first three being chromosome, start (0-based) and end (exclusive). Fields after them are not
 //! read. Empty lines, comments (`#`) and the browser's `track` and `browser` lines are skipped.
 
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ use crate::bam::Reference;
 pub struct Interval {
     /// First position.
     pub start: i64,
-    /// Position behind the last.
+    /// Position after the last.
     pub end: i64,
 }
 
@@ -43,7 +43,7 @@ pub enum BedError {
         line: usize,
         /// First position.
         start: i64,
-        /// Position behind the last.
+        /// Position after the last.
         end: i64,
     },
 }
@@ -97,8 +97,8 @@ impl BedIntervals {
 /// Whether `[start, end)` overlaps one of `intervals`, which are sorted and disjoint.
 #[must_use]
 pub fn overlaps(intervals: &[Interval], start: i64, end: i64) -> bool {
-    let first_behind_start = intervals.partition_point(|it| it.end <= start);
-    intervals.get(first_behind_start).is_some_and(|it| it.start < end)
+    let first_after_start = intervals.partition_point(|it| it.end <= start);
+    intervals.get(first_after_start).is_some_and(|it| it.start < end)
 }
 
 /// Name and interval of a line, whose number is from 1; `None` for one without.

@@ -23,7 +23,7 @@ pub const EOF_BLOCK: [u8; 28] = [
 const HEADER_BYTES: usize = 18;
 /// CRC32 and ISIZE.
 const FOOTER_BYTES: usize = 8;
-/// Fixed part in front of the extra field.
+/// Fixed part before the extra field.
 const FIXED_HEADER_BYTES: usize = 12;
 /// A stored deflate block: one byte of flags, LEN, NLEN.
 pub(crate) const STORED_OVERHEAD_BYTES: usize = 5;
@@ -105,7 +105,7 @@ impl VirtualOffset {
         Self(raw)
     }
 
-    /// As it stands in an index: `block offset << 16 | offset in block`.
+    /// As it is in an index: `block offset << 16 | offset in block`.
     #[must_use]
     pub const fn raw(self) -> u64 {
         self.0
@@ -152,10 +152,10 @@ impl BlockHeader {
     }
 }
 
-/// Reads the header at the start of `bytes`, which may go on behind the block or end within it.
+/// Reads the header at the start of `bytes`, which may go on after the block or end within it.
 ///
 /// # Errors
-/// [`BgzfError::Truncated`] when more bytes are needed to tell, another kind when no further byte
+/// [`BgzfError::Truncated`] when more bytes are needed to decide, another kind when no further byte
 /// could make it a block.
 pub fn parse_block_header(bytes: &[u8]) -> Result<BlockHeader, BgzfError> {
     const MAGIC: [u8; 4] = [0x1f, 0x8b, 0x08, 0x04];

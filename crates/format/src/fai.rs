@@ -5,7 +5,7 @@
 //! FORMAT": the number of blocks but for the first, then two little-endian 64-bit numbers for each
 //! of these: where it starts in the file, and in the text.
 //!
-//! An [`FaiEntry`] that was parsed or built can be asked for any of its bases without overflow.
+//! Any base of an [`FaiEntry`] that was parsed or built can be located without overflow.
 
 use std::collections::HashSet;
 
@@ -15,14 +15,14 @@ const MAX_LINE_END_BYTES: u64 = 2;
 /// Longest name of a sequence: BAM's limit is looser, but nothing that is a name is longer.
 pub const MAX_NAME_BYTES: usize = 64 << 10;
 
-/// One sequence of a FASTA and where it lies.
+/// One sequence of a FASTA and where it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FaiEntry {
-    /// Its name: what stands behind `>`, up to the first white space.
+    /// Its name: what is after `>`, up to the first white space.
     pub name: Vec<u8>,
     /// Its length in bases.
     pub length_bp: u64,
-    /// Where its first base lies in the text.
+    /// Where its first base is in the text.
     pub offset: u64,
     /// Bases of each line but the last.
     pub line_bases: u64,
@@ -31,8 +31,8 @@ pub struct FaiEntry {
 }
 
 impl FaiEntry {
-    /// Where base `index`, counted from 0, lies in the text; the sequence's length is the most that
-    /// may be asked for, and is where its last line ends.
+    /// Where base `index`, counted from 0, is in the text; the sequence's length is the most that
+    /// may be requested, and is where its last line ends.
     #[must_use]
     pub fn place(&self, index: u64) -> u64 {
         let index = index.min(self.length_bp);
@@ -41,7 +41,7 @@ impl FaiEntry {
         }
         let (line, column) = match index {
             0 => (0, 0),
-            // Behind the last base of a full line, not at the start of the next one.
+            // One past the last base of a full line, not at the start of the next one.
             _ if index == self.length_bp => {
                 ((index - 1) / self.line_bases, (index - 1) % self.line_bases + 1)
             }
@@ -268,7 +268,7 @@ impl FaiBuilder {
         let Some(entry) = self.entries.last_mut() else {
             return match bases {
                 0 => Ok(()),
-                _ => Err(self.failed("text in front of the first '>': this is no FASTA")),
+                _ => Err(self.failed("text before the first '>': this is no FASTA")),
             };
         };
         if bases == 0 {

@@ -6,7 +6,7 @@
 //! where bwa 0.7.17 keeps it: as the first line of a record it makes a blank CRLF line a base, and
 //! after `>name ` a comment.
 //!
-//! Stricter than bwa, because each of these makes an index that lies: no record at all, text
+//! Stricter than bwa, because each of these makes an index that is wrong: no record at all, text
 //! before the first `>`, an empty or duplicate name, a name that SAM cannot carry, an empty
 //! sequence, and any base byte that is not an IUPAC nucleotide code (SAM's set `ACGTUMRSWYKVHDBN`,
 //! `X`, both cases), `-` or `*`. Digits, white space inside a line and amino acids are refused.

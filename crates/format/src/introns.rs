@@ -2,11 +2,11 @@
 //!
 //! * A splice site (HISAT2's manual, `--known-splicesite-infile`): sequence, last base of the exon
 //!   on its left, first base of the exon on its right, both from 0, and the strand, with tabs.
-//! * GTF (GTF2.2, Brent lab): nine fields with tabs. Introns lie between the rows `exon` of one
+//! * GTF (GTF2.2, Brent lab): nine fields with tabs. Introns are between the rows `exon` of one
 //!   `transcript_id` on one sequence and strand, whatever their order is. Exons are from 1, with
 //!   their last base.
 //!
-//! Which of both a text is, its first row tells. Empty lines and comments (`#`) are skipped.
+//! Which of both a text is, its first row shows. Empty lines and comments (`#`) are skipped.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ pub struct KnownIntron {
     pub sequence: u32,
     /// Its first base, from 0.
     pub start: u32,
-    /// Behind its last base.
+    /// One past its last base.
     pub end: u32,
     /// Whether its transcript is on the reverse strand, if that is said.
     pub is_reverse: Option<bool>,
@@ -47,15 +47,15 @@ pub enum IntronError {
         /// The field.
         text: String,
     },
-    /// An end in front of its start.
-    #[error("ends at {end}, in front of where it starts, {start}")]
+    /// An end before its start.
+    #[error("ends at {end}, before its start, {start}")]
     Backwards {
         /// As it is written.
         start: u64,
         /// As it is written.
         end: u64,
     },
-    /// Behind the end of the sequence.
+    /// Past the end of the sequence.
     #[error("reaches {end} of {name}, which has {length} bases")]
     Beyond {
         /// The sequence.
@@ -101,7 +101,7 @@ struct KnownSequence {
     length_bp: u32,
 }
 
-/// What rows have told.
+/// What rows have reported.
 #[derive(Debug, Default)]
 pub struct IntronRows {
     sequences: HashMap<Vec<u8>, KnownSequence>,
@@ -370,12 +370,12 @@ mod tests {
         t("a\tx\t50\t+\n", 1, "\"x\" is not a position");
         t("a\t9\t-5\t+\n", 1, "\"-5\" is not a position");
         t("a\t9\t50\t*\n", 1, "not a strand");
-        t("a\t50\t50\t+\n", 1, "in front of");
-        t("a\t50\t51\t+\n", 1, "in front of");
+        t("a\t50\t50\t+\n", 1, "before its start");
+        t("a\t50\t51\t+\n", 1, "before its start");
         t("a\t50\t100\t+\n", 1, "which has 100 bases");
         t("a\t50\t99999999999999999999\t+\n", 1, "not a position");
         let exon = |start, end, id| format!("a\t.\texon\t{start}\t{end}\t.\t+\t.\t{id}\n");
-        t(&exon(5, 4, "transcript_id \"t\""), 1, "in front of");
+        t(&exon(5, 4, "transcript_id \"t\""), 1, "before its start");
         t(&exon(0, 4, "transcript_id \"t\""), 1, "not a position");
         t(&exon(1, 101, "transcript_id \"t\""), 1, "reaches 101 of a");
         t(&exon(1, 4, "gene_id \"t\""), 1, "without transcript_id");

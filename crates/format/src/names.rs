@@ -1,5 +1,5 @@
 //! What a read name, a tag, the identifier of a read group and the name of a reference sequence may
-//! be. Every reader and every writer asks here, so that what one of them writes all others read.
+//! be. Every reader and every writer checks here, so that what one of them writes all others read.
 //!
 //! Source: SAM specification v1, sections 1.2.1 (reference sequences), 1.3 (header), 1.4 (QNAME),
 //! 1.5 and 4.2.4 (optional fields). Names are what the specification allows, no more and no less.

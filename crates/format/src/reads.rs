@@ -1,6 +1,6 @@
-//! A block of unaligned reads: one buffer of bytes and, per read, where its parts lie in it.
+//! A block of unaligned reads: one buffer of bytes and, per read, where its parts are in it.
 //!
-//! Every input (FASTQ, unaligned BAM) is parsed into this one shape, so that nothing behind the
+//! Every input (FASTQ, unaligned BAM) is parsed into this one shape, so that nothing after the
 //! source knows which format the reads came from. No read owns memory of its own.
 
 use memchr::memchr2;
@@ -22,7 +22,7 @@ impl Span {
     }
 }
 
-/// Where one read's parts lie. Bases are ASCII; qualities are ASCII Phred+33, empty when absent.
+/// Where one read's parts are. Bases are ASCII; qualities are ASCII Phred+33, empty when absent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReadSpans {
     /// Read name without `@`, without `/1` or `/2`, up to the first white space.
@@ -105,11 +105,11 @@ impl ReadBlock {
         let len = if self.cut_number(i).is_some() { len + 2 } else { len };
         Span { start, len }.of(&self.bytes)
     }
-    /// Which of its pair read `i` is by what FASTQ or FASTA says behind its name: `/1` there, a
+    /// Which of its pair read `i` is by what FASTQ or FASTA says after its name: `/1` there, a
     /// number that was taken off it, or a comment that begins like `1:N:0` (Casava 1.8). `None`
     /// where nothing is said, and in BAM, which has [`ReadBlock::mate_of_pair`].
     ///
-    /// The header line stands in the buffer as it was read: nothing had to be kept for this.
+    /// The header line is in the buffer as it was read: nothing had to be kept for this.
     #[must_use]
     pub fn mate_number(&self, i: usize) -> Option<u8> {
         if !self.mate_of_pair.is_empty() {
@@ -125,7 +125,7 @@ impl ReadBlock {
             _ => None,
         }
     }
-    /// The header line of read `i` as FASTQ or FASTA has it, `@` or `>` in front; `None` in BAM.
+    /// The header line of read `i` as FASTQ or FASTA has it, with its `@` or `>`; `None` in BAM.
     #[must_use]
     pub fn header_line(&self, i: usize) -> Option<&[u8]> {
         let start = (self.reads[i].name.start as usize).checked_sub(1)?;
@@ -162,8 +162,8 @@ fn digit_value(digit: u8) -> Option<u8> {
 /// The number in `1:N:0:ACGT`: read, whether filtered, control bits, index.
 fn casava_number(comment: &[u8]) -> Option<u8> {
     let [digit, b':', b'Y' | b'N', b':', control, rest @ ..] = comment else { return None };
-    let behind = rest.iter().find(|byte| !byte.is_ascii_digit());
-    let ends = behind.is_none_or(|byte| matches!(byte, b':' | b' ' | b'\t' | b'\r' | b'\n'));
+    let after = rest.iter().find(|byte| !byte.is_ascii_digit());
+    let ends = after.is_none_or(|byte| matches!(byte, b':' | b' ' | b'\t' | b'\r' | b'\n'));
     (control.is_ascii_digit() && ends).then(|| digit_value(*digit)).flatten()
 }
 

@@ -1,7 +1,7 @@
 //! FASTA and FASTQ text as it arrives: which read is where. For looking up reads by name; what is
 //! aligned is parsed by [`crate::fastq`].
 //!
-//! Both may be wrapped, and may follow each other. A name is what stands behind `>` or `@` up to
+//! Both may be wrapped, and may follow each other. A name is what is after `>` or `@` up to
 //! the first white space, exactly. Nothing of a read is held but its name.
 
 /// Longest name.
@@ -50,7 +50,7 @@ pub struct SequenceScanner {
     at: u64,
     line: u64,
     is_in_line: bool,
-    /// A carriage return that is content, unless the line ends behind it.
+    /// A carriage return that is content, unless the line ends after it.
     held_return: bool,
     /// Where the bases of the read begin and end.
     text: (u64, u64),

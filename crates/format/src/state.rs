@@ -1,14 +1,14 @@
 //! Values as bytes and back: what a run writes down so that another one can go on from there.
 //!
-//! The layout is that of the fields, little-endian, counts in front of what varies in number. It
-//! says nothing of itself: whoever keeps such bytes keeps a version and a checksum beside them.
+//! The layout is that of the fields, little-endian, counts before what varies in number. It
+//! says nothing of itself: whoever keeps such bytes keeps a version and a checksum next to them.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::bgzf::VirtualOffset;
 
-/// The bytes are not those of the value that was asked for.
+/// The bytes are not those of the value that was requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("what was kept of the run is malformed")]
 pub struct MalformedState;

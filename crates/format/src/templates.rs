@@ -8,7 +8,7 @@
 pub struct PackedTemplates {
     /// Framed BAM records of all templates.
     pub bytes: Vec<u8>,
-    /// `ends[i]` is the offset in `bytes` behind the last record of template `i`.
+    /// `ends[i]` is the offset in `bytes` after the last record of template `i`.
     pub ends: Vec<u32>,
     /// Ordinal of the first template in the input.
     pub first_template: u64,

@@ -1,4 +1,4 @@
-//! VCF, as far as it says where variants lie: CHROM, POS, REF and INFO/END of a line.
+//! VCF, as far as it says where variants are: CHROM, POS, REF and INFO/END of a line.
 //!
 //! Source: VCF specification 4.3 (samtools/hts-specs), sections 1.4 and 1.6. A site spans the bases
 //! of REF, or reaches to END where INFO has one, as htsjdk reads it.
@@ -8,7 +8,7 @@ use std::ops::Range;
 /// How the first line of a VCF begins.
 pub const VCF_MAGIC: &[u8] = b"##fileformat=VCF";
 
-/// Where a variant lies.
+/// Where a variant is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Site<'a> {
     /// CHROM
@@ -26,7 +26,7 @@ pub enum VcfError {
     /// POS is not a number in 0..=2147483647.
     #[error("POS {0:?} is not a position")]
     BadPosition(String),
-    /// REF is empty or reaches behind 2147483647.
+    /// REF is empty or reaches past 2147483647.
     #[error("REF is empty or reaches too far")]
     BadReference,
     /// INFO/END is not a number in POS..=2147483647.
@@ -76,11 +76,11 @@ fn column<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     if rest.is_empty() {
         return None;
     }
-    let (column, behind) = match memchr::memchr(b'\t', rest) {
+    let (column, after) = match memchr::memchr(b'\t', rest) {
         Some(tab) => (&rest[..tab], &rest[tab + 1..]),
         None => (*rest, &rest[rest.len()..]),
     };
-    *rest = behind;
+    *rest = after;
     Some(column)
 }
 

@@ -1,4 +1,4 @@
-//! The index that lies beside a BAM file.
+//! The index next to a BAM file.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use seqloom_format::bgzf::VirtualOffset;
 use seqloom_format::index::{BadIndex, IndexedRegion, first_offset};
 use seqloom_runtime::error::{Class, Place, RunError};
 
-use crate::beside::{bam_indices, is_older};
+use crate::sidecars::{bam_indices, is_older};
 use crate::source::SourceError;
 use crate::text::for_each_chunk;
 
@@ -50,7 +50,7 @@ pub struct BamIndex {
 }
 
 impl BamIndex {
-    /// The first index beside `bam` that is there.
+    /// The first index next to `bam` that is there.
     #[must_use]
     pub fn find(bam: &Path) -> Option<Self> {
         let path = bam_indices(bam).into_iter().find(|path| path.exists())?;

@@ -12,8 +12,8 @@ const SAMPLES: u64 = 64;
 /// Bytes of a sample.
 const SAMPLE_BYTES: u64 = 4096;
 
-/// What tells one file from another, and from itself after a change. A change that keeps size and
-/// time, and lies between the samples, is not seen.
+/// What distinguishes one file from another, and from itself after a change. A change that keeps
+/// size and time, and is between the samples, is not seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fingerprint {
     /// Size in bytes.

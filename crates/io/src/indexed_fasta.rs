@@ -3,9 +3,9 @@
 //! The htslib way (one file position and one cache behind a lock, or one open file per thread) is
 //! what f5c's threads queue up for. Here a region is one positional read into the caller's scratch.
 //!
-//! The `.fai` beside the file is used after it was compared with the file: the header line of every
-//! sequence must stand where the index says that the sequence before ends. An index that is merely
-//! older than its file is used with a warning; one that is missing is made in memory.
+//! The `.fai` next to the file is used after it was compared with the file: the header line of
+//! every sequence must be where the index says that the sequence before ends. An index that is
+//! merely older than its file is used with a warning; one that is missing is made in memory.
 
 use std::collections::HashMap;
 use std::io;
@@ -17,8 +17,8 @@ use seqloom_format::fai::{
 };
 use seqloom_runtime::error::{Class, Place, RunError};
 
-use crate::beside::{is_older, with_suffix};
 use crate::random_text::{RandomText, TextError, TextScratch};
+use crate::sidecars::{is_older, with_suffix};
 use crate::source::SourceError;
 use crate::text::for_each_chunk;
 
@@ -77,9 +77,9 @@ pub enum IndexedFastaError {
         name: String,
         /// Its length.
         length_bp: u64,
-        /// First base asked for, from 0.
+        /// First base requested, from 0.
         start: u64,
-        /// Behind the last base asked for.
+        /// One past the last base requested.
         end: u64,
     },
 }
@@ -201,8 +201,8 @@ impl IndexedFasta {
             return Ok(());
         }
         let first = entry.place(region.start);
-        let behind = entry.place(region.end - 1) + 1;
-        let read = self.text.read(scratch, first, (behind - first) as usize, out);
+        let after = entry.place(region.end - 1) + 1;
+        let read = self.text.read(scratch, first, (after - first) as usize, out);
         read.map_err(|error| match error {
             TextError::Read { source, .. } if source.kind() == io::ErrorKind::UnexpectedEof => {
                 self.other_index(format!("{} ends past the end of the file", lossy(&entry.name)))

@@ -35,7 +35,7 @@ fn regions_are_read_without_an_index() {
     for (name, region) in [("a", 0..11), ("c", 0..1), ("none", 0..1)] {
         assert!(fetched(&path, name, region).unwrap_err().contains("bases, not"));
     }
-    assert!(!folder.path().join("r.fa.fai").exists(), "a file is written that nobody asked for");
+    assert!(!folder.path().join("r.fa.fai").exists(), "a file is written that nobody requested");
 }
 
 #[test]

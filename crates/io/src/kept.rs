@@ -218,7 +218,7 @@ impl KeptFolder {
 impl Drop for KeptFolder {
     fn drop(&mut self) {
         if !self.has_manifest {
-            // Nobody is left to be told, and nothing in it is of use.
+            // Nobody is left to read a report, and nothing in it is of use.
             let _ = self.remove_all();
         }
         // Closing does not do it while another thread starts a program: until that is loaded, its

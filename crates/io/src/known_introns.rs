@@ -37,7 +37,7 @@ pub enum KnownIntronsError {
     },
     /// No row is on a sequence of the index.
     #[error(
-        "{}: all introns lie on sequences that the index does not have, {name} the first; are they \
+        "{}: all introns are on sequences that the index does not have, {name} the first; are they \
          of another reference?", path.display()
     )]
     OtherReference {

@@ -1,4 +1,4 @@
-//! Files of known variants, VCF or BED: where they lie, by the sequences of a header.
+//! Files of known variants, VCF or BED: where they are, by the sequences of a header.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -44,7 +44,7 @@ pub enum KnownSitesError {
     },
     /// There are sites, but on no sequence of the header.
     #[error(
-        "{}: all known sites lie on sequences that the reads' header does not have, {name} the \
+        "{}: all known sites are on sequences that the reads' header does not have, {name} the \
          first; are they of another reference?", path.display()
     )]
     OtherReference {
@@ -86,7 +86,7 @@ pub struct KnownSitesRead {
     pub(crate) elsewhere: u64,
 }
 
-/// Suffixes of BED; all else is VCF, as GATK tells them apart.
+/// Suffixes of BED; all else is VCF, as GATK distinguishes them.
 const BED_SUFFIXES: [&str; 4] = [".bed", ".bed.gz", ".bed.bgz", ".bed.zst"];
 
 fn is_bed(path: &Path) -> bool {
@@ -97,7 +97,7 @@ fn is_bed(path: &Path) -> bool {
 /// Name of a sequence, and bases of it.
 type Site<'a> = (&'a [u8], Range<u32>);
 
-/// The site of a line of BED. Bases behind the last position of any sequence are none.
+/// The site of a line of BED. Bases after the last position of any sequence are none.
 fn bed_site(text: &[u8], line: u64) -> Result<Option<Site<'_>>, BedError> {
     let within = |position: i64| position.clamp(0, i32::MAX.into()) as u32;
     let site = bed::parse_line(text, usize::try_from(line).unwrap_or(usize::MAX))?;
@@ -117,7 +117,7 @@ pub fn read(
     let by_name: HashMap<&[u8], usize> =
         references.iter().enumerate().map(|(index, it)| (it.name.as_bytes(), index)).collect();
     let mut read = KnownSitesRead::default();
-    // Lines of a sequence stand together: its name is looked up once.
+    // Lines of a sequence are together: its name is looked up once.
     let (mut name, mut index): (Vec<u8>, Option<usize>) = (Vec::new(), None);
     let mut elsewhere = None;
     let (is_bed, mut is_vcf) = (is_bed(path), false);
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn bed_is_told_by_its_name() {
+    fn bed_is_recognised_by_its_name() {
         let text = b"track name=x\n# comment\nb\t4\t6\tname\nz\t1\t2\n\na 0 99999999999\na\t7\t7\n";
         let read = KnownSitesRead { sites: 3, elsewhere: 1 };
         let expected = vec![(1, 4..6), (0, 0..i32::MAX as u32), (0, 7..7)];
@@ -211,7 +211,7 @@ mod tests {
         };
         t("a\t5\n", "FILE: BED line 1 has 2 fields");
         t("a\t5\tx\n", "FILE: BED line 1: \"x\" is not");
-        t("z\t5\t9\n", "FILE: all known sites lie on");
+        t("z\t5\t9\n", "FILE: all known sites are on");
     }
 
     #[test]
@@ -223,6 +223,6 @@ mod tests {
         t("", "FILE: known sites must be VCF");
         t("a\t5\t9\n", "FILE: known sites must be VCF");
         t("##fileformat=VCFv4.2\na\tx\t.\tA\tC\t.\t.\t.\n", "FILE: line 2 POS \"x\" is not");
-        t("##fileformat=VCFv4.2\nz\t1\t.\tA\tC\t.\t.\t.\n", "FILE: all known sites lie on");
+        t("##fileformat=VCFv4.2\nz\t1\t.\tA\tC\t.\t.\t.\n", "FILE: all known sites are on");
     }
 }

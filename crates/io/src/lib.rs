@@ -1,9 +1,11 @@
 //! Bytes in and out: files and pipes of reads, output files, temporary files.
 //!
-//! An output has its name when it is whole, and not before:
+//! In the order of use: reads come from a [`ReadSource`], alignments from an [`AlignmentSource`],
+//! both claimed by many workers at once; what a run sorts waits in a [`SpillFile`]; an [`Output`]
+//! has its name when it is whole, and not before:
 //!
 //! ```
-//! use seqloom_io::sink::output::Output;
+//! use seqloom_io::Output;
 //!
 //! # let folder = tempfile::tempdir()?;
 //! let path = folder.path().join("out.txt");
@@ -16,24 +18,66 @@
 //! assert_eq!(std::fs::read(&path)?, b"all of it");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! What belongs to one of these is in its room: [`source`], [`alignments`], [`spill`]; files of one
+//! kind have a room each.
 
 pub mod alignments;
-pub mod bam_index;
-pub mod beside;
-pub mod fingerprint;
-pub mod indexed_fasta;
-pub mod kept;
+mod bam_index;
+mod fingerprint;
+mod indexed_fasta;
+mod kept;
 pub mod known_introns;
 pub mod known_sites;
-pub mod random;
-pub mod random_text;
+mod random;
+mod random_text;
 pub mod reblock;
 pub mod reference;
 pub mod sequences;
-pub mod sink;
+pub mod sidecars;
+mod sink;
 pub mod source;
 pub mod spill;
 pub mod structure;
 mod sys;
 pub mod text;
-pub mod twice;
+mod twice;
+
+/// Reads of FASTQ, FASTA and unaligned BAM, claimed in chunks by many workers.
+pub use source::{Fetch, FetchScratch, InputBlock, ReadSource, SourceError, SourceOptions};
+
+/// Alignments of BAM and SAM, likewise.
+pub use alignments::{AlignmentError, AlignmentOptions, AlignmentScratch, AlignmentSource};
+
+/// Regions of a sorted BAM file.
+pub use bam_index::{BamIndex, BamIndexError};
+
+/// Any part of a reference, by its `.fai`.
+pub use indexed_fasta::{IndexedFasta, IndexedFastaError};
+
+/// Any part of a text, plain or in BGZF.
+pub use random_text::{RandomText, TextError, TextScratch};
+
+/// Any part of a plain file.
+pub use random::RandomFile;
+
+/// An input that is read more than once, a pipe too.
+pub use twice::KeptInput;
+
+/// Whether a file is the same as before.
+pub use fingerprint::Fingerprint;
+
+/// Compressed, checksummed pieces in a file without a name.
+pub use spill::{SpillError, SpillFile};
+
+/// A folder of what a run has done, for another process to resume from.
+pub use kept::{FoundManifest, KeptError, KeptFolder};
+
+/// A file, pipe or device that is written once, front to back.
+pub use sink::output::{Output, OutputError};
+
+/// Files that get their names when they are complete, one by one or together.
+pub use sink::atomic::{AtomicFile, AtomicFileError, Publication, is_direct, remove_stale};
+
+/// A folder that gets its name when it is complete.
+pub use sink::staging::{StagedFolder, remove_leftovers};

@@ -5,7 +5,7 @@ use std::io::{self, Error, ErrorKind};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use seqloom_format::read_at::ReadAt;
+use seqloom_format::ReadAt;
 
 /// A regular file. Its size is that at the time it was opened: what is appended later is not seen,
 /// and a file that is cut short while it is read gives [`ErrorKind::UnexpectedEof`].

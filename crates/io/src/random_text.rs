@@ -1,20 +1,20 @@
 //! The text of a plain or BGZF file at any place, by many threads at once: positional reads only,
 //! no lock, no state but the caller's scratch.
 //!
-//! Where the blocks of a BGZF file lie is read from the `.gzi` beside it, or found by walking from
+//! Where the blocks of a BGZF file are is read from the `.gzi` next to it, or found by walking from
 //! block header to block header.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use seqloom_format::ReadAt;
 use seqloom_format::bgzf::{self, BlockDecompressor};
 use seqloom_format::fai::{BlockStart, IndexTextError, parse_gzi};
-use seqloom_format::read_at::ReadAt;
 use seqloom_runtime::error::{Class, Place, RunError};
 
-use crate::beside::with_suffix;
 use crate::random::RandomFile;
+use crate::sidecars::with_suffix;
 
 /// Bytes looked at for the header of a block: as much as gzip's largest extra field makes it.
 const HEADER_BYTES: usize = 18;
@@ -197,7 +197,7 @@ impl RandomText {
             out.resize(start + bytes, 0);
             return self.read_raw(&mut out[start..], offset);
         };
-        // The last block that starts at or in front of the offset: empty ones in front of it do
+        // The last block that starts at or before the offset: empty ones before it do
         // not matter.
         let mut block = blocks.starts.partition_point(|it| it.text <= offset).saturating_sub(1);
         let mut at = offset;
@@ -301,7 +301,7 @@ impl RandomText {
         Ok(())
     }
 
-    /// Where the block behind the one at `at` starts.
+    /// Where the block after the one at `at` starts.
     fn next_block(
         &self,
         at: BlockStart,
@@ -309,14 +309,14 @@ impl RandomText {
         head: &mut Vec<u8>,
     ) -> Result<BlockStart, TextError> {
         let failed = |problem: String| self.block_error(None, at.raw, problem);
-        let mut wanted = HEADER_BYTES;
+        let mut needed = HEADER_BYTES;
         let header = loop {
-            head.resize((size - at.raw).min(wanted as u64) as usize, 0);
+            head.resize((size - at.raw).min(needed as u64) as usize, 0);
             self.read_raw(head, at.raw)?;
             match bgzf::parse_block_header(head) {
                 Ok(header) => break header,
-                Err(bgzf::BgzfError::Truncated { needed_bytes, .. }) if head.len() == wanted => {
-                    wanted = needed_bytes;
+                Err(bgzf::BgzfError::Truncated { needed_bytes, .. }) if head.len() == needed => {
+                    needed = needed_bytes;
                 }
                 Err(error) => return Err(failed(error.to_string())),
             }
@@ -401,7 +401,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_stretch_is_read_as_it_was_written(
+        fn every_chunk_is_read_as_it_was_written(
             length in 0_usize..3000,
             block_bytes in 1_usize..700,
             ranges in prop::collection::vec((0_usize..3000, 0_usize..3000), 1..6),

@@ -87,7 +87,7 @@ impl RunError for ReblockError {
 
 /// What a file holds, counted in blocks of some number of reads.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Survey {
+pub struct Measured {
     /// Reads.
     pub records: u64,
     /// Their text in bytes, blank lines at the end apart.
@@ -134,8 +134,8 @@ fn each_block<E: From<SourceError>>(
 ///
 /// # Errors
 /// Reading fails, or the file is not four-line FASTQ.
-pub fn survey(input: &Path, reads_per_block: usize) -> Result<Survey, ReblockError> {
-    let mut found = Survey::default();
+pub fn measure(input: &Path, reads_per_block: usize) -> Result<Measured, ReblockError> {
+    let mut found = Measured::default();
     found.scan = each_block(input, reads_per_block.max(1), |text, _, count| {
         let bytes = unpadded_bytes(text);
         found.records += count as u64;
@@ -285,7 +285,7 @@ mod tests {
     fn every_block_holds_the_reads_that_it_should() {
         let text: String = (0..1003).map(record).collect();
         let (_folder, input, path) = files(&text);
-        let found = survey(&input, 10).unwrap();
+        let found = measure(&input, 10).unwrap();
         assert_eq!((found.records, found.text_bytes), (1003, text.len() as u64));
         let size = found.largest_block_bytes;
         let mut output = Output::create(&path).unwrap();

@@ -10,7 +10,7 @@ use seqloom_runtime::error::{Class, Place, RunError};
 use crate::source::SourceError;
 use crate::text::for_each_chunk;
 
-/// Memory that is asked for because a header says so; what is longer grows as it is read.
+/// Memory that is allocated because a header says so; what is longer grows as it is read.
 const MAX_RESERVED_BYTES: usize = 256 * 1024 * 1024;
 
 /// Names that a message lists.
@@ -56,9 +56,9 @@ pub enum ReferenceError {
         /// Their names, in the order of the header.
         names: Vec<String>,
     },
-    /// Sequences that records lie on are not in the file.
+    /// Sequences that records are on are not in the file.
     #[error(
-        "{}: sequences that records lie on are missing {}; is it another reference?",
+        "{}: sequences with records are missing {}; is it another reference?",
         path.display(), listed(names)
     )]
     Needed {
@@ -149,10 +149,10 @@ impl FastaSink for Loading<'_> {
     fn bases(&mut self, bases: &[u8]) {
         if let Some(index) = self.current {
             let sequence = &mut self.sequences[index];
-            // One base too many is enough to tell.
+            // One base too many is enough to decide.
             let most = self.references[index].length as usize + 1;
             if sequence.is_empty() {
-                // Without it, memory is only asked for bit by bit.
+                // Without it, memory is only requested bit by bit.
                 let _ = sequence.try_reserve_exact(most);
             }
             let room = most.saturating_sub(sequence.len());
@@ -226,7 +226,7 @@ mod tests {
     const TEXT: &[u8] = b">a x\nACGT\nac\n>b\nNNN\n>c\nA\n";
 
     #[test]
-    fn sequences_stand_in_the_order_of_the_header() {
+    fn sequences_are_in_the_order_of_the_header() {
         let expected = vec![b"NNN".to_vec(), b"ACGTac".to_vec()];
         assert_eq!(loaded(TEXT, &[("b", 3), ("a", 6)]), Ok(expected));
         assert_eq!(loaded(TEXT, &[]), Ok(Vec::new()));
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn sequences_that_are_missing_are_told() {
+    fn sequences_that_are_missing_are_reported() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ref.fa");
         std::fs::write(&path, TEXT).unwrap();

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use seqloom_format::sequence_scan::{SequenceScanError, SequenceScanner, SequenceSink};
+use seqloom_format::{SequenceScanError, SequenceScanner, SequenceSink};
 use seqloom_runtime::error::{Class, Place, RunError};
 
 use crate::source::SourceError;
@@ -46,7 +46,7 @@ impl RunError for SequencesError {
     }
 }
 
-/// Hands every read of `path` to `sink`; `may_go_on` is asked after every megabyte of text.
+/// Hands every read of `path` to `sink`; `may_go_on` is called after every megabyte of text.
 ///
 /// # Errors
 /// [`SequencesError`].

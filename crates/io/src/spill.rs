@@ -120,7 +120,7 @@ impl SpillError {
     }
 }
 
-/// Where one appended piece lies, and how to know it again.
+/// Where one appended piece is, and how to know it again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SpillExtent {
     offset: u64,
@@ -139,7 +139,7 @@ state_of_fields!(SpillExtent { offset, folder, compressed_bytes, raw_bytes, chec
 pub enum Content {
     /// Any bytes.
     Bytes,
-    /// Mostly BAM records, each behind its ordinal (8 bytes) and size (4): kept in columns.
+    /// Mostly BAM records, each after its ordinal (8 bytes) and size (4): kept in columns.
     Records,
 }
 
@@ -188,7 +188,7 @@ impl SpillExtent {
         }
     }
 
-    /// The same piece, `bytes` further behind in its file.
+    /// The same piece, `bytes` further after in its file.
     #[must_use]
     pub fn moved_by(self, bytes: u64) -> Self {
         Self { offset: self.offset.saturating_add(bytes), ..self }
@@ -226,7 +226,7 @@ impl SpillFile {
         Self::of_files(folders.iter().map(open).collect::<Result<_, _>>()?)
     }
 
-    /// Opens the files at these paths, of each what lies in front of its end, and makes those that
+    /// Opens the files at these paths, of each what is before its end, and makes those that
     /// are missing: for data that another process is to go on with. Nothing removes them.
     ///
     /// # Errors
@@ -243,8 +243,8 @@ impl SpillFile {
         Ok(spill)
     }
 
-    /// As [`SpillFile::create`], with files beside them that are only read: of pieces that were
-    /// [packed](SpillExtent::pack) by another process. [`SpillFile::in_source`] tells them apart.
+    /// As [`SpillFile::create`], with files next to them that are only read: of pieces that were
+    /// [packed](SpillExtent::pack) by another process. [`SpillFile::in_source`] distinguishes them.
     ///
     /// # Errors
     /// As [`SpillFile::create`]; [`SpillError::Read`] for a source that cannot be looked at.
@@ -268,8 +268,8 @@ impl SpillFile {
         SpillExtent { folder: (self.writable + source) as u32, ..extent }
     }
 
-    /// Writes everything through to disk; gives each file's path, as [`SpillFile::named`] was told,
-    /// and its end. Nothing may be appended meanwhile.
+    /// Writes everything through to disk; gives each file's path, as [`SpillFile::named`] was
+    /// given, and its end. Nothing may be appended meanwhile.
     ///
     /// # Errors
     /// [`SpillError::Write`].

@@ -100,7 +100,7 @@ fn what_is_kept_under_a_name_is_read_by_the_next_and_cut_to_its_end() {
     ];
     let bytes = kept.map(Result::unwrap).to_state();
     let ends = first.sync().unwrap();
-    let lost = first.append((b"behind the end", Content::Bytes), &mut scratch).unwrap();
+    let lost = first.append((b"past the end", Content::Bytes), &mut scratch).unwrap();
     drop(first);
     let next = SpillFile::named(&ends).unwrap();
     let kept = <[SpillExtent; 2]>::from_state(&bytes).unwrap();

@@ -26,7 +26,7 @@ impl KeptInput {
         let mut input: Box<dyn io::Read> = if path == Path::new("-") {
             Box::new(io::stdin().lock())
         } else {
-            // What cannot be opened is told of by whoever reads it.
+            // What cannot be opened is reported by whoever reads it.
             match File::open(path) {
                 Ok(file) if !file.metadata().map_err(at_path)?.is_file() => Box::new(file),
                 _ => return Ok(None),

@@ -24,20 +24,20 @@ pub(super) fn of_texts(texts: [&[u8]; 2]) -> u64 {
     texts.into_iter().fold(0, of_text)
 }
 
-/// `wanted` rows among `all`, which are more: chance decides on the first and on the step to the
+/// `requested` rows among `all`, which are more: chance decides on the first and on the step to the
 /// next, which has no divisor in common with their number, so that none comes twice. Every row is
 /// as likely as the others.
 pub(super) fn drawn_rows(
     chance: impl Fn(u64) -> u64,
     all: Interval,
-    wanted: u32,
+    requested: u32,
 ) -> impl Iterator<Item = u64> {
     let Interval { first, count } = all;
     let start = chance(0) % count;
     let from = 1 + chance(1) % count;
     let step = (from..).find(|&step| common_divisor(step, count) == 1).unwrap_or(1) % count;
     let rows = std::iter::successors(Some(start), move |at| Some((at + step) % count));
-    rows.take(wanted as usize).map(move |at| first + at)
+    rows.take(requested as usize).map(move |at| first + at)
 }
 
 /// The greatest common divisor (Euclid).
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_told_apart_by_every_byte_and_by_where_they_end() {
+    fn texts_are_distinguished_by_every_byte_and_by_where_they_end() {
         let t = |one: [&[u8]; 2], other: [&[u8]; 2]| assert_ne!(of_texts(one), of_texts(other));
         t([b"", b""], [b"", b"\0"]);
         t([b"ab", b"c"], [b"a", b"bc"]);

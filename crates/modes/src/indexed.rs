@@ -35,7 +35,7 @@ impl Indexed {
         Ok(Self { loaded, starts, chance_bases: chance_bases.unwrap_or(32) })
     }
 
-    /// Memory beside that of the index itself, for a reference of so many bases.
+    /// Memory besides that of the index itself, for a reference of so many bases.
     pub(super) fn table_bytes(bases: u64) -> u64 {
         Starts::size_bytes(Starts::bases_for(bases, START_BASES))
     }
@@ -50,7 +50,7 @@ impl Indexed {
         Tables { rows: Rows::new(self.loaded.parts()), starts: &self.starts }
     }
 
-    /// The reference, where placements are wanted on these strands.
+    /// The reference, where placements are requested on these strands.
     pub(super) fn reference(&self, strands: Strands) -> Reference<'_> {
         let parts = self.loaded.parts();
         let genome = Genome { packed: parts.packed, bases: parts.bases };

@@ -1,4 +1,4 @@
-//! Alignment beside bwa's, on the same index: an engine a mode, and what they share.
+//! Alignment other than bwa's, on the same index: an engine a mode, and what they share.
 //!
 //! * [`ungapped`]: every placement with a few mismatches and no gap, as Bowtie.
 //! * [`gapped`]: the best placements by score, whole or clipped, as Bowtie 2.
@@ -6,7 +6,7 @@
 //!
 //! All are a `Placer`, which is driven by groups of reads: it finds their
 //! placements on an index (`indexed`), and hands out the records of one template after the other.
-//! What the two modes by score have in common beside that, the writing of records above all, is in
+//! What the two modes by score have in common besides that, the writing of records above all, is in
 //! `by_score`; a mode says there only what it words in its own way.
 //!
 //! A read that a mode does not search for, as it is too short or longer than

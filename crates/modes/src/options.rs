@@ -21,7 +21,7 @@ pub enum Strands {
 }
 
 impl Strands {
-    /// Those of a mate that lies the other way.
+    /// Those of a mate that is the other way.
     pub(crate) fn turned_if(self, is_turned: bool) -> Self {
         match self {
             Self::Forward if is_turned => Self::Reverse,

@@ -1,25 +1,25 @@
-//! Mates: how they lie to each other, and what their records say of one another.
+//! Mates: how they are oriented to each other, and what their records say of one another.
 
 use std::cmp::Ordering;
 
 use super::fields::{FIRST, MATE_REVERSE, PAIRED, SECOND};
 use super::reference::Extent;
 
-/// How mates lie to each other.
+/// How mates are oriented to each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Orientation {
     /// Towards each other: forward, then reverse.
     ForwardReverse,
     /// Away from each other: reverse, then forward.
     ReverseForward,
-    /// Both the same way, the first mate in front.
+    /// Both the same way, the first mate first.
     Same,
 }
 
 /// Which pairs of placements count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PairOptions {
-    /// How mates lie to each other.
+    /// How mates are oriented to each other.
     pub orientation: Orientation,
     /// Least distance between the outer ends, in bp.
     pub min_insert_bp: u32,
@@ -57,7 +57,7 @@ pub(super) fn mate_flags(mate: usize, is_other_reverse: bool) -> u16 {
     PAIRED | number | if is_other_reverse { MATE_REVERSE } else { 0 }
 }
 
-/// TLEN of mate `mate`, of the first and the second one that lie so; 0 on two sequences. It is
+/// TLEN of mate `mate`, of the first and the second one that are so; 0 on two sequences. It is
 /// positive for that which begins first; of two that begin together for the one that is not
 /// reverse, or the first.
 pub(super) fn template_length(mate: usize, [first, second]: [Extent; 2]) -> i32 {

@@ -48,7 +48,7 @@ struct Word {
     unknown: u64,
 }
 
-/// The same, where what is behind the read is not known.
+/// The same, where what is after the read is not known.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct KnownWord {
     pub(super) bases: u64,
@@ -72,7 +72,7 @@ impl Query {
         for (code, &letter) in self.codes.iter_mut().zip(ascii) {
             *code = CODE[usize::from(letter)];
         }
-        // What is behind the read in its last word is known and zero.
+        // What is after the read in its last word is known and zero.
         let padded = self.length.next_multiple_of(WORD_BASES).min(LONGEST_READ);
         self.codes[self.length..padded].fill(0);
         for (word, chunk) in self.codes[..padded].chunks(WORD_BASES).enumerate() {
@@ -103,8 +103,8 @@ impl Query {
     pub(super) fn words(&self) -> impl Iterator<Item = KnownWord> {
         let words = (0..self.length).step_by(WORD_BASES).zip(&self.words).zip(&self.unknown);
         words.map(|((from, &bases), &unknown)| {
-            let behind = 2 * (self.length - from).min(WORD_BASES) as u32;
-            let known = HIGHER_BITS & !unknown & !u64::MAX.checked_shr(behind).unwrap_or(0);
+            let after = 2 * (self.length - from).min(WORD_BASES) as u32;
+            let known = HIGHER_BITS & !unknown & !u64::MAX.checked_shr(after).unwrap_or(0);
             KnownWord { bases, known }
         })
     }
@@ -140,7 +140,7 @@ impl Query {
         let from = word * WORD_BASES;
         let count = (self.length - from).min(WORD_BASES);
         let either = genome.word(place + from as u64, count) ^ self.words[word];
-        // Behind the last base both are zero.
+        // One past the last base both are zero.
         (either | either << 1) & HIGHER_BITS | self.unknown[word]
     }
 

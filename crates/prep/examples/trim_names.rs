@@ -26,7 +26,7 @@ impl RecordStep for TrimNames {
         if length == 2 {
             return Ok(Verdict::Drop);
         }
-        // The name stands behind 32 bytes of fixed fields and ends in NUL; byte 8 is its length.
+        // The name is after 32 bytes of fixed fields and ends in NUL; byte 8 is its length.
         let end = 32 + length;
         body.drain(end - 2..end);
         body[8] -= 2;
@@ -34,7 +34,7 @@ impl RecordStep for TrimNames {
     }
 }
 
-/// An unmapped record of one base, with its length in front.
+/// An unmapped record of one base, preceded by its length.
 fn framed_record(name: &[u8]) -> Vec<u8> {
     let mut body = [[0xff; 8]].concat();
     body.extend_from_slice(&[name.len() as u8 + 1, 0, 0x48, 0x12, 0, 0, 4, 0, 1, 0, 0, 0]);

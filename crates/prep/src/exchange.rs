@@ -20,8 +20,8 @@ use std::sync::Mutex;
 
 use seqloom_format::state::State;
 use seqloom_format::state_of_fields;
-use seqloom_io::sink::output::{Output, OutputError};
 use seqloom_io::spill::{Content, SpillError, SpillExtent, SpillFile, SpillScratch};
+use seqloom_io::{Output, OutputError};
 use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::failure::{Failure, lock};
 use seqloom_runtime::memory::Ledger;
@@ -42,9 +42,9 @@ use crate::partition::store::{
 const MAGIC: &[u8; 19] = b"seqloom exchange 2\n";
 /// Last bytes of a file.
 const END: &[u8; 8] = b"exchend\n";
-/// Raw bytes behind which a piece ends, at the next record.
+/// Raw bytes after which a piece ends, at the next record.
 const PIECE_BYTES: usize = 1 << 20;
-/// Behind the table: its offset, size and CRC32, and the last bytes.
+/// After the table: its offset, size and CRC32, and the last bytes.
 const FOOTER_BYTES: usize = 8 + 8 + 4 + END.len();
 /// Partitions in work, per worker.
 const INSIDE_PER_WORKER: usize = 2;
@@ -125,7 +125,7 @@ struct Contents {
 
 state_of_fields!(Contents { totals, collection });
 
-/// How the entries of a store are told apart.
+/// How the entries of a store are distinguished.
 #[derive(Debug, Clone, Copy)]
 enum Entries {
     /// Framed records.
@@ -412,7 +412,7 @@ impl Exchanges {
     }
 
     /// The records of all parts: those with a place, without one, and without a reference; of each
-    /// store those partitions that are `wanted`.
+    /// store those partitions that are `requested`.
     ///
     /// # Errors
     /// A file that is damaged.
@@ -420,7 +420,7 @@ impl Exchanges {
         &self,
         backing: &'a Backing,
         chunk_bytes: usize,
-        wanted: impl Fn(usize, usize) -> bool,
+        requested: impl Fn(usize, usize) -> bool,
     ) -> Result<[ChunkStore<'a>; 3], ExchangeError> {
         let stores = std::array::from_fn(|_| ChunkStore::of_records(backing, chunk_bytes));
         for (source, it) in self.0.iter().enumerate() {
@@ -428,7 +428,7 @@ impl Exchanges {
                 &it.contents.collection;
             let saved = [placed, no_coordinate, no_reference].into_iter().enumerate();
             for (store, (index, saved)) in stores.iter().zip(saved) {
-                restore(store, saved, (source, it), backing, |it| wanted(index, it))?;
+                restore(store, saved, (source, it), backing, |it| requested(index, it))?;
             }
         }
         Ok(stores)
@@ -442,7 +442,7 @@ impl Exchanges {
         &self,
         (backing, chunk_bytes): (&'a Backing, usize),
         (libraries, options): (&'a LibraryTable, ReadEndOptions),
-        wanted: impl Fn(usize) -> bool,
+        requested: impl Fn(usize) -> bool,
     ) -> Result<EndCollector<'a>, ExchangeError> {
         let collector =
             EndCollector::new(backing, chunk_bytes, Grouping::Templates, libraries, options);
@@ -451,20 +451,20 @@ impl Exchanges {
             let EndCollector { pairs, fragments, markers, .. } = &collector;
             let saved = [&ends.pairs, &ends.fragments, &ends.markers];
             for (store, saved) in [pairs, fragments, markers].into_iter().zip(saved) {
-                restore(store, saved, (source, it), backing, &wanted)?;
+                restore(store, saved, (source, it), backing, &requested)?;
             }
         }
         Ok(collector)
     }
 }
 
-/// Adds the partitions that are wanted, as chunks of source number `source`.
+/// Adds the partitions that are requested, as chunks of source number `source`.
 fn restore(
     store: &ChunkStore<'_>,
     saved: &SavedStore,
     (source, exchange): (usize, &Exchange),
     backing: &Backing,
-    wanted: impl Fn(usize) -> bool,
+    requested: impl Fn(usize) -> bool,
 ) -> Result<(), ExchangeError> {
     let foreign = |extent: &SpillExtent| backing.spill.in_source(source, *extent);
     let partition = |it: &SavedPartition| SavedPartition {
@@ -472,8 +472,8 @@ fn restore(
         bytes: it.bytes,
         chunks: it.chunks.iter().map(foreign).collect(),
     };
-    let wanted = saved.0.iter().filter(|it| wanted(it.partition)).map(partition).collect();
-    store.restore(SavedStore(wanted)).map_err(|_| ExchangeError::Damaged {
+    let requested = saved.0.iter().filter(|it| requested(it.partition)).map(partition).collect();
+    store.restore(SavedStore(requested)).map_err(|_| ExchangeError::Damaged {
         path: exchange.path.clone(),
         problem: "its table names a partition that no store has",
     })

@@ -71,7 +71,7 @@ impl SignalStore {
         Ok(header)
     }
 
-    /// Names of the fields that reads have beside what all have.
+    /// Names of the fields that reads have besides what all have.
     #[getter]
     fn fields(&self) -> Vec<String> {
         let fields = &self.store.header().auxiliary;
@@ -110,8 +110,8 @@ impl SignalStore {
             let found = index.places.find(id.as_bytes());
             found.ok_or_else(|| PyKeyError::new_err(id.clone()))
         };
-        let wanted = read_ids.iter().map(find).collect::<PyResult<Vec<Location>>>()?;
-        let outcomes = py.detach(|| self.decode(wanted, threads))?;
+        let requested = read_ids.iter().map(find).collect::<PyResult<Vec<Location>>>()?;
+        let outcomes = py.detach(|| self.decode(requested, threads))?;
         objects(py, outcomes, self.store.as_ref())
     }
 
@@ -122,7 +122,7 @@ impl SignalStore {
 }
 
 impl SignalStore {
-    /// The index, which is made when it is first asked for.
+    /// The index, which is made when it is first requested.
     fn index(&self, py: Python<'_>) -> PyResult<&Index> {
         if let Some(index) = self.index.get() {
             return Ok(index);
@@ -131,11 +131,11 @@ impl SignalStore {
         Ok(self.index.get_or_init(|| made))
     }
 
-    /// Finds all reads: by the index that lies beside the file, or by looking through it.
+    /// Finds all reads: by the index next to the file, or by looking through it.
     fn find_all(&self) -> Result<Index, NativeError> {
-        let beside = index_path(self.store.path());
-        if self.store.format().has_records() && beside.exists() {
-            return self.read_index(beside);
+        let index_file = index_path(self.store.path());
+        if self.store.format().has_records() && index_file.exists() {
+            return self.read_index(index_file);
         }
         let (mut ids, mut places, mut faults) = (Vec::new(), ReadIndex::default(), Vec::new());
         let components = Components::default();
@@ -178,11 +178,11 @@ impl SignalStore {
 
     fn decode(
         &self,
-        wanted: Vec<Location>,
+        requested: Vec<Location>,
         threads: NonZeroUsize,
     ) -> Result<Vec<Outcome>, NativeError> {
-        let mut outcomes = Vec::with_capacity(wanted.len());
-        if let &[Location { offset, size_bytes }] = wanted.as_slice() {
+        let mut outcomes = Vec::with_capacity(requested.len());
+        if let &[Location { offset, size_bytes }] = requested.as_slice() {
             // One read is not worth a thread.
             let frame = store::Frame { offset, size_bytes, ..store::Frame::default() };
             let mut batch = FrameBatch { frames: vec![frame], ..FrameBatch::default() };
@@ -192,7 +192,7 @@ impl SignalStore {
             return Ok(outcomes);
         }
         let components = Components::default();
-        let source = Requests::new(self.store.clone(), wanted, threads.get());
+        let source = Requests::new(self.store.clone(), requested, threads.get());
         run_pass((threads, &components), source, &Decode, |decoded| {
             outcomes.append(decoded);
             Ok(())
@@ -201,7 +201,7 @@ impl SignalStore {
     }
 }
 
-/// Reads one behind the other.
+/// Reads one after the other.
 #[pyclass(frozen, module = "seqloom._native")]
 pub(crate) struct SequentialReads {
     store: Arc<dyn store::SignalStore>,
@@ -254,7 +254,7 @@ fn objects<'py>(
     Ok(list)
 }
 
-/// Runs a pass. Ctrl-C ends it: the interpreter raises when it is asked.
+/// Runs a pass. Ctrl-C ends it: the interpreter raises when it is checked.
 fn run_pass<B: BatchSource, S: Stage>(
     (threads, components): (NonZeroUsize, &Components),
     source: B,

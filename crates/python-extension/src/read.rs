@@ -16,7 +16,7 @@ impl Samples {
         self.0.len()
     }
 
-    /// The array interface of numpy, version 3: an address and what lies there.
+    /// The array interface of numpy, version 3: an address and what is there.
     #[getter]
     fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let kind = if cfg!(target_endian = "big") { ">i2" } else { "<i2" };
@@ -95,7 +95,7 @@ pub(crate) struct Fault {
     /// Where its record begins.
     #[pyo3(get)]
     byte: Option<u64>,
-    /// What is wrong, with the place in front.
+    /// What is wrong, after its place.
     #[pyo3(get)]
     message: String,
 }

@@ -27,7 +27,7 @@ impl Stage for Decode {
     }
 }
 
-/// Appends the reads of a batch, in order, and what could not be framed behind them.
+/// Appends the reads of a batch, in order, and what could not be framed after them.
 pub(crate) fn decode(
     store: &dyn SignalStore,
     batch: &FrameBatch,

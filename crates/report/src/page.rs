@@ -263,7 +263,7 @@ impl Table {
         let of_column = |column: usize| self.rows.iter().filter_map(move |row| row.get(column));
         let decimals: Vec<usize> =
             columns.map(|column| decimals(of_column(column).filter_map(Cell::number))).collect();
-        // What stands below "value" has nothing in common.
+        // What is below "value" has nothing in common.
         let shown = |head: &str, column: usize, cell: &Cell| match cell {
             Cell::Number(number) if head == VALUE => {
                 cell.shown(self::decimals([*number].into_iter()))
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn few_long_rows_stand_side_by_side() {
+    fn few_long_rows_are_side_by_side() {
         let row = |name: &str, number: f64| {
             let numbers = [7_u64, 1234, 5, 6].map(Cell::from);
             [&[Cell::from(name)][..], &numbers, &[Cell::from(number)]].concat()

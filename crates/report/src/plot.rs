@@ -16,11 +16,11 @@ struct Frame {
 /// A plot by itself, with its legend on the right.
 const FULL: Frame =
     Frame { width: 760.0, height: 440.0, left: 70.0, right: 210.0, top: 40.0, bottom: 55.0 };
-/// One of several side by side, whose legend stands elsewhere.
+/// One of several side by side, whose legend is elsewhere.
 const SMALL: Frame =
     Frame { width: 380.0, height: 280.0, left: 62.0, right: 14.0, top: 34.0, bottom: 46.0 };
 
-/// One on a page that has title and legend beside it.
+/// One on a page that has title and legend next to it.
 const THEMED: Frame =
     Frame { width: 560.0, height: 300.0, left: 62.0, right: 16.0, top: 12.0, bottom: 48.0 };
 
@@ -427,9 +427,9 @@ impl Bars {
             let mut from = BARS_FROM;
             for (number, part) in parts.iter().enumerate() {
                 let rest = BARS_TO - from;
-                let wanted = part.max(0.0) * (BARS_TO - BARS_FROM);
+                let requested = part.max(0.0) * (BARS_TO - BARS_FROM);
                 // A share that is no number has no bar.
-                let width = if wanted.is_finite() { wanted.min(rest) } else { 0.0 };
+                let width = if requested.is_finite() { requested.min(rest) } else { 0.0 };
                 bar(&mut out, Point::new(from, y), width, number);
                 from += width;
             }

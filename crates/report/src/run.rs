@@ -1,4 +1,4 @@
-//! The report of one run (`--json`): what was asked, what was done, and what it took.
+//! The report of one run (`--json`): what was requested, what was done, and what it took.
 //!
 //! `schema` is raised when a field changes its meaning or goes away; new fields do not raise it.
 //! 2: `usage.core_hours` are threads by wall time; they were the CPU time, now `usage.cpu_hours`.
@@ -25,7 +25,7 @@ pub struct RunReport {
     pub inputs: Vec<String>,
     /// Output file.
     pub output: String,
-    /// Busy threads asked for.
+    /// Busy threads requested.
     pub threads: usize,
     /// Memory cap.
     pub memory_bytes: u64,
@@ -54,7 +54,7 @@ pub struct RunReport {
     /// What became of the qualities of records, where they were recalibrated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recalibration: Option<AppliedReport>,
-    /// The numbers of the page, where one was asked for: tables by name, each with `columns` and
+    /// The numbers of the page, where one was requested: tables by name, each with `columns` and
     /// `rows`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub qc: Option<serde_json::Value>,
@@ -168,7 +168,7 @@ pub struct PlacementReport {
     pub replicas: Vec<ReplicaReport>,
 }
 
-/// A copy of the index and where it really lies.
+/// A copy of the index and where it really is.
 #[derive(Debug, Clone, Serialize)]
 pub struct ReplicaReport {
     /// Nodes it belongs on.
@@ -213,7 +213,7 @@ pub struct UsageReport {
     pub cpu_seconds: f64,
     /// CPU time over wall time.
     pub cores_busy: f64,
-    /// `cores_busy` over the threads asked for.
+    /// `cores_busy` over the threads requested.
     pub cpu_utilisation: f64,
     /// CPU time in hours.
     pub cpu_hours: f64,

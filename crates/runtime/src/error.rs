@@ -1,7 +1,7 @@
 //! What an error means to who runs the program: its class, which decides the exit code, and its
 //! place in the input or output.
 //!
-//! Each error enum that can end a run has a [`RunError`] beside it, as a match without a wildcard,
+//! Each error enum that can end a run has a [`RunError`] next to it, as a match without a wildcard,
 //! so that a new variant cannot be forgotten.
 
 use std::io;

@@ -13,7 +13,7 @@ pub fn available_cores() -> NonZeroUsize {
 /// Address space of the program itself: code, libraries, the first segments of the allocator, and
 /// what moves in and out of use. Measured: 60 MB before the first thread.
 const PROGRAM_SPACE_BYTES: u64 = 64 << 20;
-/// Address space of a thread beside what it uses: its stack, a segment of the allocator that is
+/// Address space of a thread besides what it uses: its stack, a segment of the allocator that is
 /// not full, the gap that aligns the next one. Measured: with 1 to 8 threads and every `-m`,
 /// `align` and `prep` took at most 40 MB a thread beyond `-m` (segments are of 32 MiB).
 const THREAD_SPACE_BYTES: u64 = 48 << 20;
@@ -28,12 +28,12 @@ pub fn address_space_limit_bytes() -> Option<u64> {
 /// is mapped is used.
 #[must_use]
 pub fn memory_within_bytes(limit_bytes: u64, threads: NonZeroUsize) -> u64 {
-    limit_bytes.saturating_sub(space_beside_bytes(threads))
+    limit_bytes.saturating_sub(space_overhead_bytes(threads))
 }
 
 /// Address space of a run with `threads` that is no memory of its plan.
 #[must_use]
-pub fn space_beside_bytes(threads: NonZeroUsize) -> u64 {
+pub fn space_overhead_bytes(threads: NonZeroUsize) -> u64 {
     let threads = u64::try_from(threads.get()).unwrap_or(u64::MAX);
     threads.saturating_mul(THREAD_SPACE_BYTES).saturating_add(PROGRAM_SPACE_BYTES)
 }
@@ -90,7 +90,7 @@ const PIDS: CgroupLimit = CgroupLimit { controller: "pids", files: ["pids.max", 
 /// The smallest limit on the way from the process's own cgroup up to the mount at `root`.
 ///
 /// `own` is `/proc/self/cgroup`: `0::/PATH` names the v2 group, `N:memory:/PATH` the v1 group. In a
-/// container's namespace the path is `/`, and the limit lies at the mount itself.
+/// container's namespace the path is `/`, and the limit is at the mount itself.
 fn cgroup_limit(root: &Path, own: &str, limit: &CgroupLimit) -> Option<u64> {
     let limits = own.lines().flat_map(|line| {
         let mut fields = line.splitn(3, ':').skip(1);
@@ -173,9 +173,9 @@ mod tests {
     fn a_limit_of_address_space_leaves_less_than_itself() {
         let threads = |count| NonZeroUsize::new(count).unwrap();
         for count in [1, 2, 64] {
-            let beside = space_beside_bytes(threads(count));
-            assert_eq!(memory_within_bytes(beside + 7, threads(count)), 7);
-            assert_eq!(memory_within_bytes(beside - 7, threads(count)), 0);
+            let overhead = space_overhead_bytes(threads(count));
+            assert_eq!(memory_within_bytes(overhead + 7, threads(count)), 7);
+            assert_eq!(memory_within_bytes(overhead - 7, threads(count)), 0);
         }
         assert_eq!(memory_within_bytes(0, threads(usize::MAX)), 0);
         assert!(address_space_limit_bytes().is_none_or(|limit| limit > 1 << 20));

@@ -45,7 +45,7 @@ impl<T> Monitor<T> {
 
     /// Wakes all who wait, after something they look at was changed without the lock.
     pub fn wake_all(&self) {
-        // Taking the lock orders the wake-up behind a worker that has looked but not yet slept.
+        // Taking the lock orders the wake-up after a worker that has looked but not yet slept.
         drop(self.lock());
         self.changed.notify_all();
     }
@@ -117,7 +117,7 @@ mod models {
         });
     }
 
-    /// A stop signal that lies outside the lock wakes whoever has looked and is about to sleep.
+    /// A stop signal that is outside the lock wakes whoever has looked and is about to sleep.
     #[test]
     fn a_stop_reaches_everyone() {
         loom::model(|| {

@@ -81,7 +81,7 @@ impl Fetches {
         }
     }
 
-    /// Nothing more is wanted.
+    /// Nothing more is requested.
     pub fn end(&mut self) {
         self.has_ended = true;
     }
@@ -92,7 +92,7 @@ impl Fetches {
         self.in_work
     }
 
-    /// Whether the input has nothing left, or nothing more is wanted of it.
+    /// Whether the input has nothing left, or nothing more is requested of it.
     #[must_use]
     pub fn have_ended(&self) -> bool {
         self.has_ended
@@ -131,7 +131,7 @@ impl<T> InOrder<T> {
         Some(piece)
     }
 
-    /// Pieces that wait for one in front of them.
+    /// Pieces that wait for one before them.
     #[must_use]
     pub fn early(&self) -> usize {
         self.early.len()

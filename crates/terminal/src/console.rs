@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use seqloom_io::sink::output::{Output, OutputError};
+use seqloom_io::{Output, OutputError};
 use seqloom_runtime::machine;
 
 use crate::host::{Host, Progress};
@@ -102,8 +102,8 @@ impl Console {
         self.log.set(file).map_err(|_| io::Error::other("there is a log already"))
     }
 
-    /// From now on the program that started this one is told how the run is.
-    pub fn tell_host(&self, host: Host) {
+    /// From now on the program that started this one gets reports of how the run is.
+    pub fn report_to_host(&self, host: Host) {
         // There is one host, named once on the command line.
         let _ = self.host.set(host);
     }
@@ -114,8 +114,8 @@ impl Console {
         self.host.get()
     }
 
-    /// Tells the host how far the run is.
-    pub fn tell_progress(&self, progress: Progress) {
+    /// Reports to the host how far the run is.
+    pub fn report_progress(&self, progress: Progress) {
         if let Some(host) = self.host() {
             host.progress(self.wall(), progress);
         }

@@ -25,11 +25,11 @@ pub struct Progress {
     pub phase: &'static str,
     /// Bytes of input that are read.
     pub done_bytes: u64,
-    /// Bytes of input, where they can be told.
+    /// Bytes of input, where they can be determined.
     pub total_bytes: Option<u64>,
     /// Records that the phase has seen.
     pub records: u64,
-    /// Share of all work that is done, 0 to 1, where it can be told; of the phase in `index`.
+    /// Share of all work that is done, 0 to 1, where it can be determined; of the phase in `index`.
     pub share: Option<f64>,
 }
 
@@ -136,7 +136,7 @@ impl Host {
         };
         *last = Some(Last { phase: progress.phase, at: now, cpu });
         let busy = cpu.saturating_sub(cpu_before).as_secs_f64();
-        tell(
+        send(
             self.progress.as_ref(),
             &serde_json::json!({ "progress": {
                 "phase": progress.phase,
@@ -152,17 +152,17 @@ impl Host {
 
     /// Reports why the run failed.
     pub(crate) fn error(&self, failure: &Failure) {
-        tell(self.errors.as_ref(), &serde_json::json!({ "error": failure }));
+        send(self.errors.as_ref(), &serde_json::json!({ "error": failure }));
     }
 
     /// Gives the report of a run that succeeded.
     pub fn report(&self, report: &impl Serialize) {
-        tell(self.report.as_ref(), &serde_json::json!({ "report": report }));
+        send(self.report.as_ref(), &serde_json::json!({ "report": report }));
     }
 }
 
 /// A host that has gone away, or does not read, misses the line.
-fn tell(to: Option<&File>, line: &serde_json::Value) {
+fn send(to: Option<&File>, line: &serde_json::Value) {
     if let Some(mut to) = to {
         let _ = to.write_all(format!("{line}\n").as_bytes());
     }

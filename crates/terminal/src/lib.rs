@@ -1,5 +1,5 @@
 //! What a program of this project says to its user, and hears: log lines and progress, results as
-//! text, errors with exit codes, signals; what another program that started it is told. The
+//! text, errors with exit codes, signals; what it reports to a program that started it. The
 //! product's binary and the laboratory's have it.
 
 mod console;

@@ -1,9 +1,9 @@
 //! SIGINT and SIGTERM.
 //!
 //! Until [`defer`] a signal ends the process at once: there is nothing yet that would stay behind.
-//! From then on the first one asks the workers to stop, which they do between tasks, and gives them
-//! [`GRACE_S`] seconds for it: a write to a pipe that nobody reads, or a long call into the engine,
-//! would else hold the process for ever. A second one has its default action.
+//! From then on the first one requests the workers to stop, which they do between tasks, and gives
+//! them [`GRACE_S`] seconds for it: a write to a pipe that nobody reads, or a long call into the
+//! engine, would else hold the process for ever. A second one has its default action.
 //!
 //! A program that started this one may want it to end with itself: [`end_with`].
 #![allow(unsafe_code)]
@@ -27,7 +27,7 @@ static STDERR: AtomicI32 = AtomicI32::new(2);
 /// The program's name, for the handler.
 static PROGRAM: OnceLock<&'static str> = OnceLock::new();
 
-/// The signal that asked us to stop, if one did.
+/// The signal that stops us, if one did.
 #[must_use]
 pub fn received() -> Option<i32> {
     Some(RECEIVED.load(Ordering::Relaxed)).filter(|&signal| signal != 0)
@@ -69,14 +69,14 @@ pub fn install(stderr: File, program: &'static str) {
 pub fn end_with(parent: i32) -> io::Result<()> {
     PARENT.store(parent, Ordering::SeqCst);
     // SAFETY: as in `install`; the arguments of `prctl` are what this request takes.
-    let (installed, asked) = unsafe {
+    let (installed, requested) = unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = on_lost_parent as *const () as usize;
         action.sa_flags = libc::SA_RESTART;
         let installed = libc::sigaction(libc::SIGUSR1, &raw const action, std::ptr::null_mut());
         (installed, libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGUSR1 as libc::c_ulong))
     };
-    if installed != 0 || asked != 0 {
+    if installed != 0 || requested != 0 {
         return Err(io::Error::last_os_error());
     }
     // It may have ended before the request.

@@ -1,7 +1,7 @@
 //! FAST5 through libhdf5, as the second [`Engine`]: what nanopolish, f5c and slow5tools read with,
 //! for comparison, and for files that use more of HDF5 than our own reader knows.
 //!
-//! Every call stands under the library's one lock, so threads read one after the other: that is
+//! Every call is under the library's one lock, so threads read one after the other: that is
 //! what Gamaarachchi 2020 (thesis, chapter on nanopore I/O) measured, and what a pool of processes
 //! gets round. The filter VBZ (32020), which the library lacks, is our own decoder.
 //!
@@ -425,7 +425,7 @@ impl Engine for LibraryFile {
         out.clear();
         out.resize(elements as usize, 0);
         // SAFETY: under the lock; the buffer has room for all elements as 16-bit integers, which is
-        // the type in memory that is asked for.
+        // the type in memory that is requested.
         let status = unsafe {
             let buffer = out.as_mut_ptr().cast();
             H5Dread(id.0, *H5T_NATIVE_INT16, H5S_ALL, H5S_ALL, H5P_DEFAULT, buffer)

@@ -4,7 +4,7 @@
 //! Invariants:
 //! * Every waiting place is in exactly one of two queues: the main one, from the holder to `tail`,
 //!   or the secondary one, whose head is the value that the holder was granted (`GRANTED`: there is
-//!   none), and whose tail stands in the head's place.
+//!   none), and whose tail is in the head's place.
 //! * Both are changed by the holder alone, but for the main one's end, which grows.
 //! * The tail of the secondary queue has no link: it can become the tail of the main one.
 //! * After [`RUN`] hand-overs within the node the secondary queue goes first: others wait for a
@@ -47,13 +47,13 @@ unsafe fn at<'a>(place: *mut Place) -> &'a Place {
 }
 
 impl<W> Cna<W> {
-    /// A free lock that asks `node_of` where a thread runs.
+    /// A free lock that calls `node_of` where a thread runs.
     #[must_use]
     pub fn new(node_of: NodeOf) -> Self {
         Self { tail: AtomicPtr::new(ptr::null_mut()), node_of, waiting: PhantomData }
     }
 
-    /// The first one behind the holder that runs on its node, null if there is none; those before
+    /// The first one after the holder that runs on its node, null if there is none; those before
     /// it are moved to the secondary queue.
     ///
     /// # Safety
@@ -63,7 +63,7 @@ impl<W> Cna<W> {
         if node == UNKNOWN_NODE {
             node = (self.node_of)();
         }
-        // SAFETY: (all below) places behind the holder wait in the main queue.
+        // SAFETY: (all below) places after the holder wait in the main queue.
         let node_at = |place: *mut Place| unsafe { at(place) }.node.load(Ordering::Relaxed);
         if node_at(first) == node {
             return first;
@@ -88,7 +88,7 @@ impl<W> Cna<W> {
 /// Appends a chain of the main queue to the secondary one.
 ///
 /// # Safety
-/// The calling thread holds the lock through `place`, and the chain lies behind it, with a
+/// The calling thread holds the lock through `place`, and the chain is after it, with a
 /// successor.
 unsafe fn set_aside(place: &Place, first: *mut Place, last: *mut Place) {
     // SAFETY: as above, and places of the secondary queue wait too.
@@ -113,7 +113,7 @@ fn secondary(place: &Place) -> *mut Place {
 }
 
 impl<W: Waiting> Cna<W> {
-    /// Lets go where nobody is seen behind the holder. False if somebody came.
+    /// Lets go where nobody is seen after the holder. False if somebody came.
     ///
     /// # Safety
     /// The calling thread holds the lock through `place`.

@@ -5,7 +5,7 @@
 //! * Whoever holds the ticket lock through node N is the head of N's queue; the two together are
 //!   the lock.
 //! * A head hands the ticket lock on with its place at most [`PASSES`] times, then it gives it back
-//!   and tells the next head to take its own ticket: other nodes wait for a bounded time.
+//!   and signals the next head to take its own ticket: other nodes wait for a bounded time.
 //! * `passes` of a node is touched by the head of its queue alone.
 //! * The ticket lock does not mind which thread gives it back, which is why it can be handed on.
 #![allow(unsafe_code)]
@@ -45,7 +45,7 @@ pub struct Cohort<W = Yielding> {
 }
 
 impl<W> Cohort<W> {
-    /// A free lock for threads of `nodes` nodes (more nodes share queues), which asks `node_of`.
+    /// A free lock for threads of `nodes` nodes (more nodes share queues), which calls `node_of`.
     #[must_use]
     pub fn new(nodes: usize, node_of: NodeOf) -> Self {
         let queue = |_| Queue { tail: AtomicPtr::new(ptr::null_mut()), passes: AtomicU32::new(0) };

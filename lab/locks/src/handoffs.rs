@@ -1,7 +1,7 @@
-//! Who got the lock after whom: what tells a fair lock from an unfair one, and a NUMA-aware lock
-//! from one that is not.
+//! Who got the lock after whom: what distinguishes a fair lock from an unfair one, and a NUMA-aware
+//! lock from one that is not.
 //!
-//! It is kept behind the lock that it watches and told by each holder.
+//! It is kept behind the lock that it watches and informed by each holder.
 
 /// Counts of hand-overs. See the module documentation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hand_overs_are_told_apart() {
+    fn hand_overs_are_distinguished() {
         let mut counts = HandOffs::default();
         for (thread, node) in [(0, 0), (0, 0), (2, 0), (1, 1), (3, 1), (1, 1), (0, 0)] {
             counts.record(thread, node);

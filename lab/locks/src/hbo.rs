@@ -36,7 +36,7 @@ impl Default for Hbo {
 }
 
 impl Hbo {
-    /// A free lock that asks `node_of` where a thread runs.
+    /// A free lock that calls `node_of` where a thread runs.
     #[must_use]
     pub fn new(node_of: NodeOf) -> Self {
         Self { holder: AtomicUsize::new(FREE), node_of }

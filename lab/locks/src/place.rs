@@ -30,7 +30,7 @@ pub(crate) const UNKNOWN_NODE: usize = usize::MAX;
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct Place {
-    /// The one behind, null while there is none or it has not linked itself yet.
+    /// The one after, null while there is none or it has not linked itself yet.
     pub(crate) next: AtomicPtr<Place>,
     pub(crate) granted: AtomicUsize,
     /// NUMA node of the owner.

@@ -15,7 +15,7 @@ use crate::sync::{Mutex, MutexGuard, UnsafeCell};
 #[derive(Debug)]
 pub struct Standard {
     mutex: Mutex<()>,
-    /// Of `mutex` beside it; never dropped with the lock, whose mutex may have moved by then.
+    /// Of `mutex` next to it; never dropped with the lock, whose mutex may have moved by then.
     guard: UnsafeCell<ManuallyDrop<Option<MutexGuard<'static, ()>>>>,
 }
 

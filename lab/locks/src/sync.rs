@@ -21,7 +21,7 @@ pub(crate) use std::{
     thread_local,
 };
 
-/// Tells the processor that this is a waiting loop, `times` times.
+/// Signals to the processor that this is a waiting loop, `times` times.
 #[cfg(not(loom))]
 pub(crate) fn pause(times: u32) {
     for _ in 0..times {
@@ -30,7 +30,7 @@ pub(crate) fn pause(times: u32) {
 }
 
 /// Yields of one thread up to which a model explores what can happen next. Without a bound the
-/// orders in which several threads can spin are infinite; behind it loom goes on to the end of the
+/// orders in which several threads can spin are infinite; after it loom goes on to the end of the
 /// execution in one order, so that a lock that never comes free is still a failure.
 #[cfg(loom)]
 const EXPLORED_YIELDS: usize = 3;

@@ -83,7 +83,7 @@ impl Backoff {
     }
 }
 
-/// The one behind `place`, whose arrival at the tail was seen: it is between its two steps, or was
+/// The one after `place`, whose arrival at the tail was seen: it is between its two steps, or was
 /// preempted there, so this yields.
 pub(crate) fn linked_next(place: &Place) -> *mut Place {
     let mut backoff = Backoff::default();

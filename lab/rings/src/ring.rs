@@ -111,7 +111,7 @@ impl<T: Send> Sender<T> {
                 return Err(item);
             }
         }
-        // SAFETY: the ring is not full, so the slot behind the last one put is the sender's.
+        // SAFETY: the ring is not full, so the slot after the last one put is the sender's.
         unsafe { self.ring.exchange(self.put, Some(item)) };
         self.put = self.put.wrapping_add(1);
         // Release: the item.
@@ -245,7 +245,7 @@ mod models {
         });
     }
 
-    /// An item that lies in the ring when one side goes is dropped once, by whoever goes last.
+    /// An item that is in the ring when one side goes is dropped once, by whoever goes last.
     #[test]
     fn the_last_one_to_go_drops_what_is_left() {
         loom::model(|| {

@@ -257,8 +257,8 @@ fn check_subject(experiment: &Experiment, subject: &Subject) -> Checked {
     subject.tell.iter().try_for_each(|tell| check_tell(tell, &known))
 }
 
-/// A subject whose results are rows has no others: what is told of a whole run, and the run's own
-/// time, belong to none of them.
+/// A subject whose results are rows has no others: what is reported of a whole run, and the run's
+/// own time, belong to none of them.
 fn check_rows(subject: &Subject, rows: &Rows) -> Checked {
     if !subject.tell.is_empty() {
         return wrong("tell", "is for subjects without rows, whose values are all that counts");

@@ -1,5 +1,5 @@
 //! The curves that runs wrote, by the levels of their factors. A run has the experiment's factors;
-//! those of the rows that it writes tell no curves apart.
+//! those of the rows that it writes distinguish no curves.
 
 use seqloom_report::plot::Point;
 
@@ -23,7 +23,7 @@ impl<'a> Curves<'a> {
         Some(Self { experiment, records, repeat })
     }
 
-    /// Those of `names` that tell runs apart.
+    /// Those of `names` that distinguish runs.
     pub(super) fn names(&self, names: &[String]) -> Vec<String> {
         let is_of_runs = |name: &&String| *name == "subject" || self.factor(name).is_some();
         names.iter().filter(is_of_runs).cloned().collect()
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn factors_of_rows_tell_no_curves_apart() {
+    fn factors_of_rows_distinguish_no_curves() {
         let text = r#"
             name = "x"
             title = "t"

@@ -18,7 +18,7 @@ pub(crate) struct Experiment {
     pub(crate) name: String,
     /// One line.
     pub(crate) title: String,
-    /// What it asks, and who asked it first.
+    /// The question, and who put it first.
     pub(crate) question: String,
     /// How runs are made.
     #[serde(default)]
@@ -113,7 +113,7 @@ pub(crate) struct Level {
 pub(crate) struct Placement {
     /// Its name: a level of the factor `placement`.
     pub(crate) name: String,
-    /// What stands before the program; nothing leaves it to the kernel.
+    /// What is before the program; nothing leaves it to the kernel.
     pub(crate) command: Vec<String>,
 }
 
@@ -177,7 +177,7 @@ pub(crate) struct Subject {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum TimeBasis {
-    /// It tells the counter `align_s` itself, of its slowest thread where it can.
+    /// It reports the counter `align_s` itself, of its slowest thread where it can.
     Told,
     /// From start to end, less the median of runs of `minimal_reads`: index load excluded.
     LessMinimalRun,
@@ -234,7 +234,7 @@ pub(crate) struct Tell {
     pub(crate) counter: String,
     /// `stdout`, `stderr`, or a path.
     pub(crate) from: String,
-    /// Text in front of it, wherever that stands.
+    /// Text before it, wherever that is.
     pub(crate) after: Option<String>,
     /// Places in JSON, such as `/usage/wall_seconds`.
     #[serde(default)]
@@ -260,7 +260,7 @@ fn one() -> f64 {
 pub(crate) struct Rows {
     /// Its path.
     pub(crate) file: String,
-    /// Columns that tell rows apart.
+    /// Columns that distinguish rows.
     pub(crate) factors: Vec<String>,
     /// What its columns are called here.
     pub(crate) values: BTreeMap<String, String>,
@@ -295,7 +295,7 @@ pub(crate) struct Report {
     pub(crate) x: String,
     /// Factors of which each combination has a line.
     pub(crate) lines: Vec<String>,
-    /// Factors of which each combination has a plot; those that vary and stand nowhere follow.
+    /// Factors of which each combination has a plot; those that vary and are nowhere follow.
     pub(crate) panels: Vec<String>,
     /// The rate whose best is listed.
     pub(crate) peak: String,
@@ -327,7 +327,7 @@ pub(crate) enum DefinitionError {
         file: String,
         /// From 1.
         line: usize,
-        /// What stands there.
+        /// What is there.
         text: String,
         /// What is wrong.
         what: String,
@@ -364,7 +364,7 @@ impl Experiment {
         Some(&factor.levels.0)
     }
 
-    /// Names of what tells rows of results apart: the subject, factors, and those of subjects'
+    /// Names of what distinguishes rows of results: the subject, factors, and those of subjects'
     /// own tables.
     #[must_use]
     pub(crate) fn keys(&self) -> Vec<String> {

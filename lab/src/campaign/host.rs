@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use seqloom_runtime::machine;
 use seqloom_runtime::topology::{Limits, Topology, TransparentHugePages};
 
-/// Facts of a machine; `None` and empty where it does not tell.
+/// Facts of a machine; `None` and empty where it does not report it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Host {
     /// Model of the first CPU.

@@ -95,11 +95,11 @@ pub(super) mod tests {
         let mut open: Vec<&str> = Vec::new();
         let mut rest = body;
         while let Some(at) = rest.find(['<', '>', '&']) {
-            let behind = &rest[at + 1..];
+            let after = &rest[at + 1..];
             match rest.as_bytes()[at] {
                 b'<' => {
-                    let end = behind.find('>').expect("a tag that ends");
-                    let tag = &behind[..end];
+                    let end = after.find('>').expect("a tag that ends");
+                    let tag = &after[..end];
                     assert!(
                         !tag.contains('<') && tag.matches('"').count().is_multiple_of(2),
                         "<{tag}>"
@@ -111,14 +111,14 @@ pub(super) mod tests {
                     } else if !tag.ends_with('/') {
                         open.push(name);
                     }
-                    rest = &behind[end + 1..];
+                    rest = &after[end + 1..];
                 }
                 b'&' => {
-                    let end = behind.find(';').expect("an entity that ends");
-                    assert!(["amp", "lt", "gt", "quot"].contains(&&behind[..end]), "&{behind:.8}");
-                    rest = &behind[end + 1..];
+                    let end = after.find(';').expect("an entity that ends");
+                    assert!(["amp", "lt", "gt", "quot"].contains(&&after[..end]), "&{after:.8}");
+                    rest = &after[end + 1..];
                 }
-                _ => panic!("a bare > before {behind:.20}"),
+                _ => panic!("a bare > before {after:.20}"),
             }
         }
         assert!(open.is_empty(), "{open:?} stay open");

@@ -1,6 +1,6 @@
 //! Files that runs need, made before anything is timed: references, indices, reads.
 //!
-//! Beside each lies `NAME.made` with the commands that made it, after those of the files that they
+//! Next to each is `NAME.made` with the commands that made it, after those of the files that they
 //! name: one that the same commands made of the same files is not made again.
 
 use std::collections::BTreeMap;
@@ -10,13 +10,13 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::process::run_together;
-use seqloom_io::beside::with_suffix;
+use seqloom_io::sidecars::with_suffix;
 
 use super::definition::Experiment;
 use super::plan::Plan;
 use super::scope::{Scope, Site};
 
-/// No index takes longer: a bound where none is wanted.
+/// No index takes longer: a bound where none is requested.
 const LIMIT: Duration = Duration::from_secs(7 * 24 * 3600);
 /// Lines of what a program said that are kept.
 const LAST_LINES: usize = 5;

@@ -180,8 +180,8 @@ impl Campaign {
         Ok(text)
     }
 
-    /// Makes files and runs, and writes the report; `tell` is called with what is done next, and
-    /// `stop` asked whether to stop.
+    /// Makes files and runs, and writes the report; `progress` is called with what is done next,
+    /// and `stop` said so.
     ///
     /// # Errors
     /// The definition is none, the folder cannot be written, or the campaign was stopped. A
@@ -264,7 +264,7 @@ pub(crate) enum CampaignError {
     /// A file cannot be read or written, or what is needed cannot be made.
     #[error(transparent)]
     Lab(#[from] LabError),
-    /// It was asked to stop. What was recorded by then is kept.
+    /// It was stopped. What was recorded by then is kept.
     #[error("stopped; `seqloom-lab report` shows the runs that were made")]
     Stopped,
 }

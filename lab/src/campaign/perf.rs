@@ -8,7 +8,7 @@ use std::process::Command;
 use crate::process::printed;
 use crate::programs::find;
 
-/// What is asked for.
+/// What is requested.
 const EVENTS: &str = "task-clock,context-switches,cpu-migrations,page-faults,cycles,instructions,\
     cache-references,cache-misses";
 
@@ -66,7 +66,7 @@ pub(super) fn counters(text: &str) -> BTreeMap<String, f64> {
         else {
             continue;
         };
-        // "<not supported>" and "<not counted>" are no numbers. Behind a colon stands who was
+        // "<not supported>" and "<not counted>" are no numbers. After a colon is who was
         // counted.
         if let Ok(number) = number.parse::<f64>() {
             events.insert(event.split(':').next().unwrap_or_default(), number);

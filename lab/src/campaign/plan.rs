@@ -125,7 +125,7 @@ impl Configuration {
     }
 }
 
-/// Makes the plan. `obstacle` tells what keeps a configuration from being run on this machine,
+/// Makes the plan. `obstacle` says what keeps a configuration from being run on this machine,
 /// `cores` are those that may be used; with `counted`, all is run once more for its counters.
 #[must_use]
 pub(crate) fn plan(

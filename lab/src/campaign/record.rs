@@ -87,7 +87,7 @@ pub(crate) struct Record {
     pub(crate) voluntary_switches: u64,
     /// Times a thread's core was taken away.
     pub(crate) involuntary_switches: u64,
-    /// What it told, and what `perf stat` did.
+    /// What it reported, and what `perf stat` did.
     pub(crate) told: BTreeMap<String, f64>,
     /// Rows of a table that it wrote.
     pub(crate) rows: Vec<Row>,

@@ -1,5 +1,5 @@
-//! One run: its programs start together, each with its share of reads; what each took and told is
-//! recorded. A run that fails is a record too, and the campaign goes on.
+//! One run: its programs start together, each with its share of reads; what each took and reported
+//! is recorded. A run that fails is a record too, and the campaign goes on.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -167,7 +167,7 @@ fn blank(experiment: &Experiment, order: usize, planned: &Planned, instance: u64
     }
 }
 
-/// Fills in what a program took and told.
+/// Fills in what a program took and reported.
 fn account(
     scope: &Scope<'_>,
     folder: &Path,
@@ -194,11 +194,11 @@ fn account(
         record.told = perf::counters(&end_of(&folder.join(PERF))?);
         return Ok(());
     }
-    // A minimal run is there for its wall time: it may have nothing to tell.
+    // A minimal run is there for its wall time: it may have nothing to report.
     if purpose == Purpose::Measured { listen(scope, folder, record) } else { Ok(()) }
 }
 
-/// What a subject tells of itself.
+/// What a subject reports of itself.
 fn listen(scope: &Scope<'_>, folder: &Path, record: &mut Record) -> Result<(), String> {
     let subject: &Subject = scope.subject();
     record.told = told::counters(&end_of(&folder.join(STDOUT))?);

@@ -91,7 +91,7 @@ impl<'a> Scope<'a> {
         template::expand_one(template, &|name| self.value(name))
     }
 
-    /// Where a file lies, made or given.
+    /// Where a file is, made or given.
     pub(super) fn path_of(&self, make: &Make) -> Result<PathBuf, TemplateError> {
         match &make.given {
             Some(given) => Ok(PathBuf::from(given)),
@@ -149,7 +149,7 @@ impl<'a> Scope<'a> {
         Ok(programs)
     }
 
-    /// What stands before the program, with its placeholders.
+    /// What is before the program, with its placeholders.
     pub(super) fn placement(&self) -> &'a [String] {
         let name = self.configuration.level(self.experiment, "placement");
         let placement = self.experiment.placement.iter().find(|p| Some(p.name.as_str()) == name);

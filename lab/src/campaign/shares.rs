@@ -30,7 +30,7 @@ pub(super) fn share_of(source: &Path, folder: &Path, share: Share) -> io::Result
         return Ok(path);
     }
     fs::create_dir_all(folder)?;
-    // Beside, so that a share that is there is whole.
+    // Next to it, so that a share that is there is whole.
     let beside = path.with_extension("fq.part");
     let mut out = BufWriter::with_capacity(BUFFER_BYTES, File::create(&beside)?);
     let mut reads = BufReader::with_capacity(BUFFER_BYTES, File::open(source)?);
@@ -64,7 +64,7 @@ fn cut<R: BufRead + Seek>(reads: &mut R, share: Share, out: &mut impl Write) -> 
     Ok(())
 }
 
-/// The next read of four-line FASTQ; `false` behind the last one.
+/// The next read of four-line FASTQ; `false` after the last one.
 fn next_read(reads: &mut impl BufRead, read: &mut Vec<u8>) -> io::Result<bool> {
     read.clear();
     for line in 0..LINES {
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_reads_in_order_and_begin_again_behind_the_last() {
+    fn shares_are_reads_in_order_and_begin_again_after_the_last() {
         let five = fastq(0..5);
         fn t(five: &str, number: u64, count: u64, expected: &[u32]) {
             let expected: String = expected.iter().map(|&n| fastq(n..n + 1)).collect();

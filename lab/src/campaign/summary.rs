@@ -34,7 +34,7 @@ const FIRST: [&str; 11] = [
     "involuntary_switches",
 ];
 /// Values of rows that instances have between them, and those of which the slowest counts, as
-/// where there are no rows; of others the mean stands.
+/// where there are no rows; of others the mean counts.
 const ADDED: [&str; 6] = [
     "cpu_s",
     "cores_busy",
@@ -78,7 +78,7 @@ pub(crate) fn runs(experiment: &Experiment, records: &[Record]) -> Table {
             factors.push(failure.replace(['\t', '\n', '\r'], " "));
             factors
         };
-        // What is measured from outside stands above what a program says of itself.
+        // What is measured from outside overrides what a program says of itself.
         let mut values = record.told.clone();
         values.extend(outside(record));
         let line = |factors, values: &Values| {
@@ -109,7 +109,7 @@ fn outside(record: &Record) -> Values {
     OUTSIDE.iter().zip(values).map(|(name, value)| ((*name).to_owned(), value)).collect()
 }
 
-/// The levels that tell a row of results apart, in the order of [`Experiment::keys`].
+/// The levels that distinguish a row of results, in the order of [`Experiment::keys`].
 fn key(experiment: &Experiment, record: &Record, row: Option<&super::told::Row>) -> Vec<String> {
     let rule = subject_of(experiment, record).and_then(|subject| subject.rows.as_ref());
     let level = |name: &String| {
@@ -168,7 +168,7 @@ pub(crate) fn summary(experiment: &Experiment, records: &[Record]) -> Table {
     table
 }
 
-/// Where a record's configuration stands in the experiment's order.
+/// Where a record's configuration is in the experiment's order.
 fn place(experiment: &Experiment, record: &Record) -> (usize, Vec<usize>) {
     let subject = experiment.subject.iter().position(|subject| subject.name == record.subject);
     let level = |(factor, level): (&super::definition::Factor, &String)| {
@@ -246,7 +246,7 @@ fn samples_of(
         TimeBasis::LessMinimalRun => load_s.map(|load_s| wall_s - load_s),
         TimeBasis::Wall => Some(wall_s),
     };
-    // A run that is as short as the minimal one has no time that could be told.
+    // A run that is as short as the minimal one has no time that could be determined.
     let align_s = align_s.filter(|align_s| *align_s > 0.0);
     values.remove("align_s");
     values.extend(align_s.map(|align_s| ("align_s".to_owned(), align_s)));
@@ -277,7 +277,7 @@ fn joined(all: &[Values], join: impl Fn(&str) -> Join) -> Values {
 }
 
 /// The rows of one run, each key once: rows of one key that a program wrote are as many looks at
-/// the same, of which the mean stands; then its instances are one.
+/// the same, of which the mean counts; then its instances are one.
 fn rows_of(experiment: &Experiment, run: &[&Record]) -> Vec<(Vec<String>, Values)> {
     let mut of_keys: BTreeMap<Vec<String>, Vec<Values>> = BTreeMap::new();
     for record in run {

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-/// One word or several, as they stand in a file: a text, a number, or a list of them.
+/// One word or several, as they are in a file: a text, a number, or a list of them.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(from = "InFile")]
 pub(crate) struct Words(pub Vec<String>);
@@ -73,16 +73,16 @@ fn parts(template: &str) -> Result<Vec<Part<'_>>, TemplateError> {
     let (mut parts, mut rest) = (Vec::new(), template);
     while let Some(at) = rest.find(['{', '}']) {
         let brace = &rest[at..=at];
-        let behind = &rest[at + 1..];
+        let after = &rest[at + 1..];
         parts.push(Part::Text(&rest[..at]));
-        if behind.starts_with(brace) {
+        if after.starts_with(brace) {
             parts.push(Part::Text(brace));
-            rest = &behind[1..];
+            rest = &after[1..];
         } else if brace == "{" {
-            let end = behind.find(['{', '}']).filter(|end| behind[*end..].starts_with('}'));
+            let end = after.find(['{', '}']).filter(|end| after[*end..].starts_with('}'));
             let end = end.ok_or_else(bad)?;
-            parts.push(Part::Name(&behind[..end]));
-            rest = &behind[end + 1..];
+            parts.push(Part::Name(&after[..end]));
+            rest = &after[end + 1..];
         } else {
             return Err(bad());
         }

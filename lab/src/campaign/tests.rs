@@ -6,8 +6,8 @@ use std::path::Path;
 use super::html::tests::check_page;
 use super::*;
 
-/// Subjects that are shells: one tells its time, one is timed, one fails with two threads, one is
-/// not installed. The levels of `way` are told as numbers.
+/// Subjects that are shells: one reports its time, one is timed, one fails with two threads, one is
+/// not installed. The levels of `way` are reported as numbers.
 const TEXT: &str = r#"
 name = "shells"
 title = "Shells <side by side>"
@@ -111,7 +111,7 @@ fn read(campaign: &Campaign, name: &str) -> String {
     fs::read_to_string(campaign.out.join(name)).unwrap()
 }
 
-/// Cells of a summary's row, by column, of the rows in which all of `with` stand.
+/// Cells of a summary's row, by column, of the rows in which all of `with` are.
 fn cells(campaign: &Campaign, with: &[&str], column: &str) -> Vec<String> {
     let text = read(campaign, "summary.tsv");
     let mut lines = text.lines().map(|line| line.split('\t').collect::<Vec<_>>());
@@ -157,7 +157,7 @@ fn a_campaign_goes_from_its_file_to_its_page() {
 }
 
 #[test]
-fn results_are_json_and_the_page_stands_alone() {
+fn results_are_json_and_the_page_is_complete_alone() {
     let folder = tempfile::tempdir().unwrap();
     let campaign = campaign(TEXT, folder.path());
     let (outcome, _) = run(&campaign);
@@ -287,7 +287,7 @@ fn what_cannot_be_made_leaves_out_what_needs_it() {
 }
 
 #[test]
-fn placements_stand_before_the_program_and_those_that_are_refused_are_left_out() {
+fn placements_come_before_the_program_and_those_that_are_refused_are_left_out() {
     let folder = tempfile::tempdir().unwrap();
     let text = r#"
         name = "placed"

@@ -1,4 +1,4 @@
-//! What a program tells of itself: counters in what it prints, numbers after a text or in JSON,
+//! What a program reports of itself: counters in what it prints, numbers after a text or in JSON,
 //! rows and curves in tables that it writes.
 
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use crate::experiment::counters_of;
 /// A row of a table that a run wrote.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Row {
-    /// What tells it apart, in the order of the subject's `rows.factors`.
+    /// What distinguishes it, in the order of the subject's `rows.factors`.
     pub(crate) factors: Vec<String>,
     /// Numbers by name.
     pub(crate) values: BTreeMap<String, f64>,
@@ -33,9 +33,8 @@ pub(super) fn counters(stdout: &str) -> BTreeMap<String, f64> {
 pub(super) fn number(tell: &Tell, text: &str) -> Option<f64> {
     let values: Vec<f64> = match &tell.after {
         Some(after) => {
-            let behind =
-                text.match_indices(after.as_str()).map(|(at, _)| &text[at + after.len()..]);
-            behind.filter_map(leading_number).collect()
+            let rest = text.match_indices(after.as_str()).map(|(at, _)| &text[at + after.len()..]);
+            rest.filter_map(leading_number).collect()
         }
         None => {
             let json: serde_json::Value = serde_json::from_str(text).ok()?;
@@ -47,7 +46,7 @@ pub(super) fn number(tell: &Tell, text: &str) -> Option<f64> {
     tell.join.of(&values).map(scale).filter(|value| value.is_finite())
 }
 
-/// The number at the start of a text, behind blanks: `1.5`, `1,234`, or `0:01:02.5` for hours,
+/// The number at the start of a text, after blanks: `1.5`, `1,234`, or `0:01:02.5` for hours,
 /// minutes, seconds.
 fn leading_number(text: &str) -> Option<f64> {
     let text = text.trim_start_matches([' ', '\t', '=', ':']);
@@ -159,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_stand_after_a_text() {
+    fn numbers_are_after_a_text() {
         fn t(text: &str, after: &str, join: Join, expected: Option<f64>) {
             assert_eq!(number(&tell(Some(after), &[], join), text), expected, "{text}");
         }
@@ -176,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_stand_in_json() {
+    fn numbers_are_in_json() {
         let text = r#"{"usage": {"phases": [["load", 1.5], ["work", 2]]}, "name": "n"}"#;
         let found = |json: &[&str]| number(&tell(None, json, Join::Sum), text);
         assert_eq!(found(&["/usage/phases/0/1", "/usage/phases/1/1"]), Some(3.5));

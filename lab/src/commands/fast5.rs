@@ -53,8 +53,8 @@ pub(crate) struct WorkerArguments {
     parent: u32,
 }
 
-/// Is a worker until the parent ends. There is nobody to tell of an error but the parent, who sees
-/// the exit code.
+/// Is a worker until the parent ends. There is nobody to report an error to but the parent, who
+/// sees the exit code.
 pub(super) fn run(arguments: &WorkerArguments) -> ExitCode {
     let &WorkerArguments { shared_descriptor, parent } = arguments;
     let options = WorkerOptions { shared_descriptor, parent };

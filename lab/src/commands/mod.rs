@@ -17,7 +17,7 @@ use std::fmt::Display;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use seqloom_io::sink::output::OutputError;
+use seqloom_io::OutputError;
 use seqloom_terminal::error::SystemError;
 
 use seqloom_terminal::{Console, print};
@@ -98,7 +98,7 @@ fn print_counters<N: Display, V: Display>(counters: &[(N, V)]) -> Result<(), Out
     print(&counters.iter().map(line).collect::<String>())
 }
 
-/// Another program of this project: the one beside this, else that of the PATH.
+/// Another program of this project: the one next to this, else that of the PATH.
 fn beside(program: &str) -> Result<PathBuf, SystemError> {
     let beside = std::env::current_exe().map_err(SystemError::new)?.with_file_name(program);
     Ok(if beside.is_file() { beside } else { PathBuf::from(program) })

@@ -16,7 +16,7 @@ use crate::table::Table;
 use seqloom_terminal::error::InputError;
 use seqloom_terminal::{Console, UsageError, print};
 
-/// Most threads that are asked for: a simulation's time grows with them.
+/// Most threads that are requested: a simulation's time grows with them.
 const MOST_THREADS: u32 = 4096;
 
 /// Arguments of `seqloom-lab predict`.
@@ -37,7 +37,7 @@ pub(crate) struct PredictArguments {
     /// The machine: nodes, cores of all of them, hardware threads of a core
     #[arg(long, value_name = "nodes=N,cores=N,smt=N", default_value = "nodes=8,cores=256,smt=2")]
     machine: String,
-    /// Where the index lies: one-node, interleave or replicate
+    /// Where the index is: one-node, interleave or replicate
     #[arg(long, value_name = "WHERE", default_value = "interleave")]
     placement: String,
     /// Lock of O, D, B and L: queueing, standard, spin (TBB's) or tinythread

@@ -49,7 +49,7 @@ pub(crate) struct PrepMemoryArguments {
     /// Only these ways, such as seqloom,jemalloc,sambamba
     #[arg(long, value_name = "WAY,...", value_delimiter = ',')]
     ways: Vec<String>,
-    /// What else is to be said of the machine, such as what ran beside
+    /// What else is to be said of the machine, such as what ran next to
     #[arg(long, value_name = "TEXT")]
     remark: Option<String>,
 }

@@ -29,7 +29,7 @@ pub(crate) struct RunArguments {
     /// Where results go [default: out/lab/EXPERIMENT]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Where references, indices, reads and runs lie; kept [default: DIR/work]
+    /// Where references, indices, reads and runs are; kept [default: DIR/work]
     #[arg(long, value_name = "DIR")]
     work: Option<PathBuf>,
     /// Repeats of all runs

@@ -126,7 +126,7 @@ pub(crate) struct RunArguments {
     /// Read the records back and add them up
     #[arg(long)]
     digest: bool,
-    /// Templates in front of the input
+    /// Templates before the input
     #[arg(long, hide = true, default_value_t = 0)]
     first_template: u64,
     /// Say when all is loaded, and wait for a line

@@ -44,7 +44,7 @@ pub(crate) struct ShardArguments {
     /// Where run directories go [default: a folder of the system's temporary folder]
     #[arg(long, value_name = "DIR")]
     work: Option<PathBuf>,
-    /// What else is to be said of the machine, such as what ran beside
+    /// What else is to be said of the machine, such as what ran next to
     #[arg(long, value_name = "TEXT")]
     remark: Option<String>,
 }

@@ -33,7 +33,7 @@ impl Delays {
     fn add(&mut self, ns: u64) {
         let ns = ns.max(1);
         let octave = ns.ilog2();
-        // The two bits behind the first one.
+        // The two bits after the first one.
         let quarter = if octave >= 2 { (ns >> (octave - 2)) & 3 } else { 0 };
         self.buckets[(4 * octave) as usize + quarter as usize] += 1;
         self.max_ns = self.max_ns.max(ns);

@@ -91,7 +91,7 @@ impl LockTables {
 }
 
 impl Locks {
-    /// Makes all runs; `tell` is called with what is done next.
+    /// Makes all runs; `progress` is called with what is done next.
     ///
     /// # Errors
     /// A thread cannot be started.

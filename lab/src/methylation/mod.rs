@@ -21,7 +21,7 @@ use crate::latency::{
 use crate::output::Results;
 use crate::table::Table;
 
-/// Columns of the table behind [`TIMES`]: reads that were called, requests to the modelled storage
+/// Columns of the table after [`TIMES`]: reads that were called, requests to the modelled storage
 /// and seconds spent waiting for them, and seconds by component. All seconds are sums over workers;
 /// those of `signal_s` are opening, reading and decoding.
 pub(crate) const COUNTERS: [&str; 10] = [
@@ -120,7 +120,7 @@ impl latency::Way for Way {
 }
 
 impl Methylation {
-    /// Makes the data and all runs; `tell` is called with what is done next.
+    /// Makes the data and all runs; `progress` is called with what is done next.
     ///
     /// # Errors
     /// The data cannot be made, a run fails, or two ways call differently.
@@ -236,7 +236,7 @@ fn read_id(path: &Path) -> Result<String, LabError> {
     Ok(String::from_utf8_lossy(&id).into_owned())
 }
 
-/// What `--json` tells of a run of the product.
+/// What `--json` reports of a run of the product.
 fn told(json: &Path) -> Counters {
     let text = fs::read(json).unwrap_or_default();
     let report: serde_json::Value = serde_json::from_slice(&text).unwrap_or_default();

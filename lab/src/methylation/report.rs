@@ -25,7 +25,7 @@ struct Shown {
     unit: &'static str,
     /// Of the file.
     name: &'static str,
-    /// Behind the point in the table.
+    /// After the point in the table.
     digits: usize,
 }
 

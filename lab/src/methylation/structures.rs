@@ -24,8 +24,7 @@ use seqloom_io::alignments::{
     AlignmentError, AlignmentFetch, AlignmentOptions, AlignmentScratch, AlignmentSource,
     RecordCheck,
 };
-use seqloom_io::indexed_fasta::{IndexedFasta, IndexedFastaError};
-use seqloom_io::random_text::TextScratch;
+use seqloom_io::{IndexedFasta, IndexedFastaError, TextScratch};
 use seqloom_runtime::error::{Class, RunError};
 use seqloom_runtime::failure::{Failure, lock};
 use seqloom_runtime::monitor::Monitor;
@@ -351,7 +350,7 @@ struct Batches {
 }
 
 impl Batches {
-    /// One behind the last read of the batch that has this one.
+    /// One after the last read of the batch that has this one.
     fn end_of(&self, number: usize) -> usize {
         ((number / self.size + 1) * self.size).min(self.reads)
     }

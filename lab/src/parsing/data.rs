@@ -5,8 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use seqloom_format::bgzf::{self, BlockCompressor};
-use seqloom_io::reblock;
-use seqloom_io::sink::output::Output;
+use seqloom_io::{Output, reblock};
 
 use super::ways::Way;
 use crate::experiment::LabError;
@@ -95,8 +94,8 @@ impl Data {
     /// reads.
     fn block_up(&mut self, unit: usize) -> Result<(), reblock::ReblockError> {
         let largest = |records| -> Result<usize, reblock::ReblockError> {
-            let first = reblock::survey(&self.plain(1), records)?.largest_block_bytes;
-            Ok(first.max(reblock::survey(&self.plain(2), records)?.largest_block_bytes))
+            let first = reblock::measure(&self.plain(1), records)?.largest_block_bytes;
+            Ok(first.max(reblock::measure(&self.plain(2), records)?.largest_block_bytes))
         };
         let record = largest(1)?.max(1);
         let count = (unit / record).max(1);
@@ -138,7 +137,7 @@ impl Data {
 /// Level of the compressed files, bgzip's.
 const LEVEL: u8 = 6;
 
-fn commit(output: Output) -> Result<(), seqloom_io::sink::output::OutputError> {
+fn commit(output: Output) -> Result<(), seqloom_io::OutputError> {
     Ok(output.into_file().map_or(Ok(()), |file| file.commit())?)
 }
 

@@ -7,12 +7,12 @@ use std::path::Path;
 use memchr::memchr;
 use seqloom_format::bgzf::{self, BlockDecompressor};
 use seqloom_format::fastq::{Grammar, ParseOptions, Stop, TextRange, parse};
-use seqloom_format::reads::{ReadBlock, ReadSpans, Span};
+use seqloom_format::{ReadBlock, ReadSpans, Span};
 
 /// A file behind the lock.
 pub(super) struct Feed {
     file: File,
-    /// Bytes that one read asks for.
+    /// Bytes that one read requires.
     unit_bytes: usize,
     /// Text not taken yet, from `from` on; `reads` is scratch of the parser.
     text: ReadBlock,
@@ -41,7 +41,7 @@ impl Feed {
         })
     }
 
-    /// Reads one unit (or inflates one block) behind the text; false at the end.
+    /// Reads one unit (or inflates one block) after the text; false at the end.
     fn more(&mut self) -> io::Result<bool> {
         if self.ended {
             return Ok(false);
@@ -117,7 +117,7 @@ impl Feed {
 }
 
 impl Compressed {
-    /// Where the next block lies in `raw`; `None` at the end.
+    /// Where the next block is in `raw`; `None` at the end.
     fn next_block(
         &mut self,
         file: &mut File,

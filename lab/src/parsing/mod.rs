@@ -13,7 +13,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use seqloom_format::reads::ReadBlock;
+use seqloom_format::ReadBlock;
 use seqloom_locks::Kind;
 use seqloom_runtime::failure::{Failure, lock};
 use seqloom_runtime::pool::{self, Stopped};
@@ -143,7 +143,7 @@ fn null(block: &ReadBlock) -> u64 {
 }
 
 impl Parsing {
-    /// Makes the files and all runs; `tell` is called with what is done next.
+    /// Makes the files and all runs; `progress` is called with what is done next.
     ///
     /// # Errors
     /// The files cannot be made, a run fails, or ways do not give the same reads.

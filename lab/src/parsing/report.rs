@@ -72,7 +72,7 @@ pub(super) fn markdown(table: &Table, facts: &[Fact]) -> String {
          Made by `seqloom-lab parsing`; numbers in [parsing.tsv](parsing.tsv). O parses inside the \
          lock, D finds one record inside and parses it outside, B finds 32, L reads a block of \
          known \
-         size from a padded file; the source is that of `seqloom align`, which claims stretches of \
+         size from a padded file; the source is that of `seqloom align`, which claims chunks of \
          unpadded files without a lock. One parser for all; before anything was timed all were \
          checked to give the same reads. Unlike the aligners of 2018, O, D and B find line \
          ends with \
@@ -80,7 +80,7 @@ pub(super) fn markdown(table: &Table, facts: &[Fact]) -> String {
          take both mates under one lock; the source gives blocks of either file, and its mates are \
          joined later by their ordinals, which is not timed here. BGZF: O, D, B inflate a block of \
          64 KiB inside the lock, L takes one that has whole reads, of as many bytes as the unit \
-         says, but 64 KiB at most; the source claims stretches of at least 64 KiB of compressed \
+         says, but 64 KiB at most; the source claims chunks of at least 64 KiB of compressed \
          bytes, so that each has a block.\n\n\
          *Exclusive* time per read: what locks were held for (holds of more than a millisecond, in \
          which the thread had lost its core, count as the mean of the others), and for each \

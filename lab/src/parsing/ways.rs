@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
+use seqloom_format::ReadBlock;
 use seqloom_format::bgzf::{self, BlockDecompressor};
 use seqloom_format::fastq::{Grammar, ParseOptions, Stop, TextRange, parse};
-use seqloom_format::reads::ReadBlock;
 use seqloom_io::source::{
     Fetch, FetchScratch, InputBlock, ReadSource, SequenceCheck, SourceOptions,
 };
@@ -20,8 +20,8 @@ use super::feed::Feed;
 
 /// Reads that are taken at once by B: the paper's 32.
 pub(crate) const BATCH: usize = 32;
-/// Least text of a stretch of BGZF: as much as makes its compressed bytes, a quarter of that, reach
-/// over a start of a block wherever they lie. No way takes less than a block.
+/// Least text of a chunk of BGZF: as much as makes its compressed bytes, a quarter of that, reach
+/// over a start of a block wherever they are. No way takes less than a block.
 const BGZF_UNIT_BYTES: usize = 4 * bgzf::MAX_BLOCK_BYTES;
 /// Nodes that locks are built for; the threads run wherever they run.
 const NODES: usize = 2;
@@ -40,7 +40,7 @@ pub(crate) enum Way {
     Batch,
     /// L: a block of known size read inside the lock, parsed outside. Needs padded files.
     Blocked,
-    /// The source of `seqloom align`: stretches claimed without a lock.
+    /// The source of `seqloom align`: chunks claimed without a lock.
     Source,
 }
 

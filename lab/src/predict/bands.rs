@@ -43,7 +43,7 @@ pub(crate) const LEVELS: [Assumed; 3] = [
     Assumed { remote_write_ns: 100.0, core_gain: 1.6, node_gb_s: 200.0 },
 ];
 
-/// Where the engine's data lie.
+/// Where the engine's data are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Placement {
     /// On one node.
@@ -69,7 +69,7 @@ impl Placement {
     }
 }
 
-/// What is asked.
+/// What is requested.
 #[derive(Debug, Clone)]
 pub(crate) struct Question {
     /// Numbers of threads.
@@ -80,7 +80,7 @@ pub(crate) struct Question {
     pub(crate) engine_bytes: f64,
     /// The machine.
     pub(crate) machine: Machine,
-    /// Where the engine's data lie.
+    /// Where the engine's data are.
     pub(crate) placement: Placement,
     /// What threads that wait do to the lock of O, D, B, L, besides what each acquisition costs.
     pub(crate) lock: HandOver,

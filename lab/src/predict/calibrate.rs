@@ -6,7 +6,7 @@
 //! slower when every hardware thread is busy. How the time outside of locks grows with the threads
 //! (shared cores, memory, clock) is taken from the multiprocess baseline, which has no locks.
 //!
-//! Two curves cannot tell all of these apart: with D alone nobody can say what part of an
+//! Two curves cannot distinguish all of these: with D alone nobody can say what part of an
 //! exclusive section is the hand-over. Where the curves say nothing, a parameter stays at what is
 //! usual ([`Usual`]), to which a weak pull draws it. The hand-over may be given instead, which is
 //! how bands are made.
@@ -331,7 +331,7 @@ mod tests {
     };
 
     #[test]
-    fn growth_is_one_at_four_threads_and_goes_on_behind_the_last() {
+    fn growth_is_one_at_four_threads_and_goes_on_after_the_last() {
         let growth = baseline();
         assert_eq!(growth.at(4), 1.0);
         assert!(growth.at(112) > growth.at(108) && growth.at(108) > growth.at(56));
@@ -356,7 +356,7 @@ mod tests {
             assert!((value / expected - 1.0).abs() < share, "{value}, {expected}: {found:?}");
         };
         near(found.alone_ns, TOOL.alone_ns, 0.02);
-        // Hand-over and body cannot be told apart, their sum can.
+        // Hand-over and body cannot be distinguished, their sum can.
         let held = |tool: &Tool| tool.original_ns + tool.hand_over_ns;
         near(held(&found), held(&TOOL), 0.04);
         near(found.deferred_ns + found.hand_over_ns, 1_450.0, 0.06);

@@ -1,7 +1,7 @@
 //! Machines of which only peaks are published: B and L from the peaks of O, D and the baseline.
 //!
 //! A peak says less than a curve. What is done under the lock follows from the peak of O or D if it
-//! lies below what the baseline does; how threads that share a core slow each other down is not
+//! is below what the baseline does; how threads that share a core slow each other down is not
 //! known, so that the band is over that.
 
 use std::ops::Range;
@@ -69,7 +69,7 @@ fn where_falls_to(target: f64, ends: &Range<f64>, of: impl Fn(f64) -> f64) -> f6
     f64::midpoint(low, high)
 }
 
-/// What peaks do not tell.
+/// What peaks do not show.
 struct Assumed {
     /// So many times slower is a thread where all run.
     slower: f64,

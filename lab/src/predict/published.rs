@@ -26,7 +26,7 @@ pub(crate) struct RowError {
     pub(crate) what: &'static str,
 }
 
-/// Whose peak is asked for.
+/// Whose peak is requested.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PeakOf<'a> {
     /// The machine's name.
@@ -194,7 +194,7 @@ pub(crate) struct Published {
 
 impl Published {
     /// Reads the `.tsv` files of a folder, and of the one above it for the table of peaks (which
-    /// stands beside the unpacked curves). Files with other columns are not looked at.
+    /// is next to the unpacked curves). Files with other columns are not looked at.
     ///
     /// # Errors
     /// A file cannot be read or has a row that is none, or there are no curves.

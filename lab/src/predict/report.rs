@@ -286,7 +286,7 @@ fn peak_rows(all: &Validation, out: &mut String) {
     markdown_table(out, &heads, &all.peaks.iter().map(row).collect::<Vec<_>>());
 }
 
-/// Names of all that lies further off than the aim: what the text about them must speak of.
+/// Names of all that is further off than the aim: what the text about them must speak of.
 #[must_use]
 pub(crate) fn missed(all: &Validation) -> Vec<String> {
     let judged = judged(all);

@@ -189,8 +189,8 @@ impl Run<'_> {
     fn go_on(&mut self, thread: usize, from: usize) -> bool {
         let units = self.threads[thread].units + 1;
         let stations = &self.system.stations;
-        let mut behind = stations.iter().enumerate().skip(from);
-        if let Some((at, _)) = behind.find(|(_, it)| gives(it.batch, self.unit, units)) {
+        let mut after = stations.iter().enumerate().skip(from);
+        if let Some((at, _)) = after.find(|(_, it)| gives(it.batch, self.unit, units)) {
             self.arrive(thread, at);
             return false;
         }
@@ -308,7 +308,7 @@ mod tests {
             let mut system = one_lock(threads, 1000.0, 50.0);
             system.stations[0].hand_over.per_waiter_ns = 4.0;
             system.stations[0].hand_over.most_waiters = 40.0;
-            // There the cost changes while somebody is served, here it stands from the start.
+            // There the cost changes while somebody is served, here it is fixed from the start.
             near(rate(&system, RANDOM), system.throughput(), 0.08);
         }
     }

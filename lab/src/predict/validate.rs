@@ -1,7 +1,7 @@
 //! The model against curves it has not seen.
 //!
 //! For each tool and kind of reads it is fitted to the curves of O and D with the queueing lock,
-//! and then asked for B, for other locks (whose law comes from one curve of one tool), and for the
+//! and then predicts B, for other locks (whose law comes from one curve of one tool), and for the
 //! peaks of L. Nothing is pooled: each curve has its errors.
 
 use super::calibrate::{COPIES_NS, Growth, HAND_OVERS_NS, LawKind, Measured, Setting, Tool, Way};
@@ -208,7 +208,7 @@ pub(crate) struct Validation {
     pub(crate) left_out: Vec<String>,
 }
 
-/// Tries the model on what was published; `tell` hears what is done.
+/// Tries the model on what was published; `progress` hears what is done.
 #[must_use]
 pub(crate) fn validate(published: &Published, tell: &mut dyn FnMut(&str)) -> Validation {
     let mut all = Validation::default();

@@ -24,7 +24,7 @@ pub(crate) const FACTORS: [&str; 2] = ["way", "repeat"];
 pub(crate) const PHASES: [&str; 3] = ["ingest", "resolve", "finish"];
 
 /// Columns of the table; `gb_hours` is peak memory in GB times hours on the clock, as in the
-/// paper. Phases are 0 where the program tells none.
+/// paper. Phases are 0 where the program reports none.
 pub(crate) const COLUMNS: [&str; 8] = [
     "wall_s",
     "cpu_s",
@@ -72,7 +72,7 @@ enum Way {
 
 impl PrepMemory {
     /// Makes all runs, the ways in turn, so that what else the machine does meets all of them;
-    /// `tell` is called with what is done next, `phases` reads the times of phases from the
+    /// `progress` is called with what is done next, `phases` reads the times of phases from the
     /// program's report. Once `stop` says so, the run under way is killed.
     ///
     /// # Errors
@@ -189,10 +189,10 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
-    fn runs_are_taken_in_turn_and_told() {
+    fn runs_are_taken_in_turn_and_reported() {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("program");
-        // Writes what the options behind -o and --json name.
+        // Writes what the options after -o and --json name.
         let script = "#!/bin/sh\nwhile [ $# -gt 0 ]; do case $1 in -o) echo x > \"$2\";; \
                       --json) echo y > \"$2\";; esac; shift; done\n";
         fs::write(&program, script).unwrap();

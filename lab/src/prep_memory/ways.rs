@@ -10,13 +10,13 @@ use crate::programs::is_there;
 pub(super) const READ_GROUP: &str = "ID:lab LB:lib SM:sample PL:ILLUMINA PU:unit";
 /// The same as samtools wants it.
 const READ_GROUP_LINE: &str = "@RG\\tID:lab\\tLB:lib\\tSM:sample\\tPL:ILLUMINA\\tPU:unit";
-/// Folders where libraries lie.
+/// Folders where libraries are.
 const LIBRARY_FOLDERS: [&str; 4] =
     ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib"];
 /// Java's heap: more than these steps need of inputs of a few million records.
 const JAVA: &str = "java -Xmx4g -jar";
 
-/// An allocator: the system's, or a library in front of it.
+/// An allocator: the system's, or a library that is preloaded.
 #[derive(Debug, Clone)]
 pub(crate) struct Allocator {
     /// Its name in tables.

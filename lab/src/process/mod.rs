@@ -2,7 +2,7 @@
 //!
 //! A program that is timed is a [`Group`]: it leads a process group of its own, so that one that is
 //! stopped takes with it what it has started itself. [`run_together`] starts several at the same
-//! moment, none of which outlives its time. What a program prints is asked for by [`printed`].
+//! moment, none of which outlives its time. What a program prints is read by [`printed`].
 
 mod sys;
 
@@ -60,7 +60,7 @@ impl Group {
         self.child.id()
     }
 
-    /// Its standard input and output, where both were asked to be pipes.
+    /// Its standard input and output, where both were requested as pipes.
     pub(crate) fn take_pipes(&mut self) -> Option<(ChildStdin, ChildStdout)> {
         self.child.stdin.take().zip(self.child.stdout.take())
     }
@@ -99,7 +99,7 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         if self.ended.is_none() {
-            // What has ended meanwhile is what is wanted.
+            // Having ended meanwhile is just as good.
             let _ = sys::kill_group(self.number());
             let _ = self.wait();
         }
@@ -124,8 +124,8 @@ struct UnderWay {
 
 /// Starts all programs at the same moment and waits for all of them.
 ///
-/// Their time is over after `limit`, and when `stop` says so, which is asked every 200 ms: then all
-/// are killed, with what they have started.
+/// Their time is over after `limit`, and when `stop` says so, which is called every 200 ms: then
+/// all are killed, with what they have started.
 ///
 /// # Errors
 /// By program: it could not be started or waited for.
@@ -171,7 +171,7 @@ fn stop_all(under_way: &mut UnderWay, out_of_time: bool) {
     under_way.out_of_time |= out_of_time && !under_way.groups.is_empty();
     under_way.stopped = true;
     for &group in &under_way.groups {
-        // One that has ended meanwhile is what is wanted.
+        // One that has ended meanwhile is just as good.
         let _ = sys::kill_group(group);
     }
 }
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_and_a_missing_program_are_told() {
+    fn a_stop_and_a_missing_program_are_reported() {
         let stopped = run_together(vec![shell("sleep 30")], LONG, &|| true);
         assert!(!stopped[0].as_ref().unwrap().status.success());
         let missing =

@@ -9,7 +9,7 @@ use seqloom_align::emit::{Emission, EmitError, RecordTags};
 use seqloom_align::engine::{CohortEngine, EngineError, Ordinals, SeededBatch};
 use seqloom_align::ingest::IngestError;
 use seqloom_align::input_error::CohortError;
-use seqloom_format::templates::PackedTemplates;
+use seqloom_format::PackedTemplates;
 use seqloom_io::source::{Fetch, FetchScratch, ReadSource, SourceError};
 use seqloom_runtime::placement::Plan;
 use seqloom_runtime::pool::Stopped;
@@ -34,7 +34,7 @@ pub(super) struct Job<'a, E> {
     pub(super) chunk_bases: u64,
 }
 
-/// What a schedule tells of itself.
+/// What a schedule reports of itself.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Told {
     /// Times that a thread found nothing to do and slept.
@@ -111,7 +111,7 @@ impl<E: CohortEngine> Job<'_, E> {
 }
 
 impl Feed<'_> {
-    /// The next batch; `None` behind the last.
+    /// The next batch; `None` after the last.
     pub(super) fn next(&mut self) -> Result<Option<Batch>, ScheduleError> {
         while self.ready.is_empty() {
             match self.source.fetch(&mut self.scratch)? {
@@ -155,7 +155,7 @@ pub(super) fn align_batch<E: CohortEngine>(
     Ok(())
 }
 
-/// Where a batch stands in the input, as the ingest of `align` numbers it. All reads are single
+/// Where a batch is in the input, as the ingest of `align` numbers it. All reads are single
 /// here or all are pairs.
 fn ordinals(batch: &Batch) -> Ordinals {
     match batch.shape {

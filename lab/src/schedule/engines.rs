@@ -1,5 +1,5 @@
 //! What is scheduled: engines, times per read as the papers' aligners have them, and a meter that
-//! tells how long each worker was at it.
+//! says how long each worker was at it.
 
 use std::str::FromStr;
 use std::sync::{Arc, Mutex};

@@ -7,13 +7,13 @@
 //!    └───────────────────────────────────────┘
 //! ```
 //!
-//! A worker makes its [`TASKS_PER_WORKER`] tasks itself, so that their memory lies where it runs,
+//! A worker makes its [`TASKS_PER_WORKER`] tasks itself, so that their memory is where it runs,
 //! and sends them home; a task goes back to its worker as soon as it is home (on demand). Rings
 //! have one sender and one receiver each and no locks. Who finds nothing pauses, then sleeps until
 //! it is woken up. With pinned workers and an index whose pages are interleaved this is all of the
 //! paper's ablation; which of it is done is the placement's matter.
 //!
-//! *Bounds:* tasks, and batches that are in front of the oldest one that is out
+//! *Bounds:* tasks, and batches that are before the oldest one that is out
 //! ([`AHEAD_PER_WORKER`]), because the output may have to keep what comes early.
 
 use std::collections::{BTreeSet, VecDeque};
@@ -27,8 +27,7 @@ use seqloom_align::engine::CohortEngine;
 use seqloom_align::ingest::BatchSink;
 use seqloom_align::input_tags::ReadTags;
 use seqloom_align::umi::UmiTags;
-use seqloom_format::reads::{ReadBlock, ReadSpans, Span};
-use seqloom_format::templates::PackedTemplates;
+use seqloom_format::{PackedTemplates, ReadBlock, ReadSpans, Span};
 use seqloom_io::source::ReadSource;
 use seqloom_rings::ring::{Receiver, Sender, ring};
 use seqloom_rings::wake_up::WakeUp;
@@ -40,10 +39,10 @@ use crate::sinks::Hand;
 
 /// Tasks of each worker: one that it works on, one that waits for it.
 const TASKS_PER_WORKER: NonZeroUsize = NonZeroUsize::MIN.saturating_add(1);
-/// Batches, per worker, by which one may be in front of the oldest that is out.
+/// Batches, per worker, by which one may be before the oldest that is out.
 const AHEAD_PER_WORKER: u64 = 4;
 /// Text of a task's reads that its worker makes room for: 512 reads of 250 bases. What is longer
-/// grows by the emitter's hand, and lies where that runs.
+/// grows by the emitter's hand, and is where that runs.
 const TASK_BYTES: usize = 512 * (2 * 250 + 64);
 
 /// A batch on its way, in memory that is used again and again.
@@ -290,7 +289,7 @@ impl<'f, 'a, E: CohortEngine> Emitter<'f, 'a, E> {
 }
 
 impl Task {
-    /// An empty one, whose memory lies where the calling thread runs.
+    /// An empty one, whose memory is where the calling thread runs.
     fn new(lanes: usize) -> Self {
         let lane = |_| {
             // Written to once, so that pages are really there.

@@ -52,7 +52,7 @@ pub(super) fn open(inputs: &[PathBuf]) -> Result<(ReadSource, Pairing), LabError
 pub(super) struct Share {
     /// One, or two of a pair.
     pub(super) files: Vec<PathBuf>,
-    /// Templates in front of it.
+    /// Templates before it.
     pub(super) first_template: u64,
 }
 

@@ -177,8 +177,8 @@ struct Factors<'a> {
 }
 
 impl Schedules {
-    /// Checks that all schedules give the same records, then makes all runs; `tell` is called with
-    /// what is done next.
+    /// Checks that all schedules give the same records, then makes all runs; `progress` is called
+    /// with what is done next.
     ///
     /// # Errors
     /// A run fails, or one gives other records.

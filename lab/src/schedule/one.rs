@@ -40,7 +40,7 @@ pub(crate) struct Configuration {
     pub(crate) threads: NonZeroUsize,
     /// Reads: one file, or two of a pair.
     pub(crate) inputs: Vec<PathBuf>,
-    /// Templates in front of these reads, where they are a part of something.
+    /// Templates before these reads, where they are a part of something.
     pub(crate) first_template: u64,
     /// Bases that a pipeline reads at a time for each worker.
     pub(crate) chunk_bases: u64,
@@ -151,7 +151,7 @@ fn in_process<E: CohortEngine>(
         placement: plan,
         chunk_bases,
     };
-    // As in `align`, where workers' memory lies in small pages.
+    // As in `align`, where workers' memory is in small pages.
     let told = placement::with_pages(true, || flow(c.schedule, &job));
     let told = told.map_err(|why| LabError::Failed {
         factors: c.schedule.to_string(),

@@ -22,7 +22,7 @@ use std::time::Instant;
 use seqloom_align::cohort::{Batch, recycle};
 use seqloom_align::engine::CohortEngine;
 use seqloom_align::ingest::BatchSink;
-use seqloom_format::templates::PackedTemplates;
+use seqloom_format::PackedTemplates;
 use seqloom_rings::wake_up::WakeUp;
 use seqloom_runtime::failure::{Failure, lock};
 use seqloom_runtime::pool;

@@ -1,7 +1,7 @@
 //! Workers claim: there is no thread that feeds, and none that writes. This is `align` itself.
 //!
 //! A worker takes the task furthest down the line that is ready: it emits a batch, aligns one, or
-//! claims a stretch of the input and parses it.
+//! claims a chunk of the input and parses it.
 
 use seqloom_align::engine::CohortEngine;
 use seqloom_align::ingest::{self, HeldLimits, IngestOptions, IngestTrace, LaneInput};

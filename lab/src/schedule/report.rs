@@ -64,7 +64,7 @@ fn markdown(table: &Table, facts: &[Fact]) -> String {
          each), and were checked to give the same records. The engine does not align: *null* \
          makes records at once, the others take processor time for each read as well (*spin*), or \
          sleep.\n\n\
-         * *pull*: workers claim stretches of the input, as `align` does.\n\
+         * *pull*: workers claim chunks of the input, as `align` does.\n\
          * *farm*: an emitter reads, copies reads into tasks that lie where their worker runs, \
          and writes what comes home; rings without locks (Misale 2014). *pinned*: each worker to \
          a core; *interleaved*: the index's pages over all nodes as well. One thread more than \

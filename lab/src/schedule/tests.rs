@@ -35,7 +35,7 @@ fn fake(options: &str) -> FakeEngine {
     FakeEngine::new(options.parse::<FakeOptions>().unwrap(), vec![1_000_000, 2000])
 }
 
-/// One run: what it tells, or why it failed; and the records that it wrote.
+/// One run: what it reports, or why it failed; and the records that it wrote.
 fn run(
     schedule: Schedule,
     workers: usize,
@@ -82,7 +82,7 @@ fn all_schedules_give_the_records_of_align() {
     }
 }
 
-/// The first error stops everybody, and is the one that is told.
+/// The first error stops everybody, and is the one that is reported.
 #[test]
 fn errors_and_panics_of_a_worker_stop_all() {
     let folder = tempfile::tempdir().unwrap();
@@ -250,7 +250,7 @@ fn configuration(folder: &Path, schedule: Schedule) -> Configuration {
 }
 
 #[test]
-fn a_run_tells_all_counters() {
+fn a_run_reports_all_counters() {
     let folder = tempfile::tempdir().unwrap();
     let mut digests = Vec::new();
     for schedule in Schedule::ALL {

@@ -127,7 +127,7 @@ impl ShardExperiment {
     }
 }
 
-/// A task as `shard tasks` tells of it.
+/// A task as `shard tasks` lists it.
 struct Task {
     id: String,
     verb: String,

@@ -74,7 +74,7 @@ fn efficiency(one: &Predicted, many: &Predicted) -> f64 {
 }
 
 /// The least rate of a shared file system, in steps of 0.1 GB/s, by which [`ENOUGH_NODES`] nodes
-/// are as efficient as is wanted, all else as in the middle; `None` if none is enough.
+/// are as efficient as is requested, all else as in the middle; `None` if none is enough.
 fn enough_gb_per_s(table: &Table) -> Option<f64> {
     let efficiency_with = |gb_per_s: f64| {
         let on = |nodes| predict(table, false, nodes, Assumed { gb_per_s, ..LEVELS[1] });

@@ -23,7 +23,7 @@ use crate::latency::{
 use crate::output::Results;
 use crate::table::Table;
 
-/// Columns of the table behind [`TIMES`]: reads and samples that were read, requests to the
+/// Columns of the table after [`TIMES`]: reads and samples that were read, requests to the
 /// modelled storage, and seconds spent waiting for them, summed over workers.
 pub(crate) const COUNTERS: [&str; 4] = ["reads", "samples", "requests", "waited_s"];
 
@@ -108,7 +108,7 @@ impl latency::Way for Way {
 }
 
 impl SignalIo {
-    /// Makes the data and all runs; `tell` is called with what is done next.
+    /// Makes the data and all runs; `progress` is called with what is done next.
     ///
     /// # Errors
     /// The data cannot be made, or a run fails.

@@ -1,4 +1,4 @@
-//! The data: single-read FAST5 files copied as often as wanted, and the same reads in the other
+//! The data: single-read FAST5 files copied as often as requested, and the same reads in the other
 //! formats, under ids that make each copy another read.
 
 use std::fs;

@@ -154,7 +154,7 @@ fn requests(options: &ReadingOptions, open: &OpenOptions) -> Result<Vec<Request>
     Ok(frames.into_iter().map(request).collect())
 }
 
-/// Places of the reads by the index beside the file.
+/// Places of the reads by the index next to the file.
 fn indexed(path: &Path) -> Result<Vec<Frame>, ReadingError> {
     let path = index_path(path);
     let bad =

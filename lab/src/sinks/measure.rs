@@ -10,7 +10,7 @@ use seqloom_align::engine::{
     CohortEngine, EngineError, EngineReads, Ordinals, Origin, Read, RecordSink, SeededBatch,
 };
 use seqloom_align::ingest::BatchSink;
-use seqloom_format::templates::PackedTemplates;
+use seqloom_format::PackedTemplates;
 use seqloom_locks::Kind;
 use seqloom_rings::wake_up::WakeUp;
 use seqloom_runtime::failure::Failure;
@@ -43,7 +43,7 @@ const AHEAD_PER_THREAD: u64 = 4;
 const READ_BP: usize = 100;
 /// Digits of a record's number, which is its name.
 const NAME_BYTES: usize = 16;
-/// Where a record's name begins: behind its size and the fixed part of its body (SAM specification,
+/// Where a record's name begins: after its size and the fixed part of its body (SAM specification,
 /// section 4.2).
 const NAME_AT: usize = 4 + 32;
 
@@ -86,8 +86,8 @@ enum WriteError {
 }
 
 impl Outputs {
-    /// Makes all runs, each of which is checked to have written the same records; `tell` is called
-    /// with what is done next.
+    /// Makes all runs, each of which is checked to have written the same records; `progress` is
+    /// called with what is done next.
     ///
     /// # Errors
     /// A file cannot be written, or holds other records than it should.
@@ -224,7 +224,7 @@ fn name(place: &mut [u8], number: u64) {
     }
 }
 
-/// A record as the engine that does not align makes it, with its size in front.
+/// A record as the engine that does not align makes it, preceded by its size.
 fn record() -> Result<Vec<u8>, EngineError> {
     struct Keep(Vec<u8>);
     impl RecordSink for Keep {

@@ -2,7 +2,7 @@
 //! file in order, where whoever finds the next piece writes it.
 //!
 //! What is written are records as in an uncompressed BAM stream, without a header, so that files
-//! can be joined by putting one behind the other.
+//! can be joined by putting one after the other.
 
 mod measure;
 mod report;
@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use seqloom_align::ingest::BatchSink;
-use seqloom_format::templates::PackedTemplates;
+use seqloom_format::PackedTemplates;
 use seqloom_locks::{Guard, Kind, Lock, RawLock};
 use seqloom_runtime::failure::lock;
 use seqloom_runtime::order::Ordered;
@@ -271,7 +271,7 @@ pub(crate) fn files_in(folder: &Path) -> Result<Vec<PathBuf>, LabError> {
     Ok(paths.collect())
 }
 
-/// The records in these files, one file behind the other.
+/// The records in these files, one file after the other.
 ///
 /// # Errors
 /// A file cannot be read, or holds something else.

@@ -13,7 +13,7 @@ pub(crate) fn lab<I: IntoIterator<Item = S>, S: AsRef<OsStr>>(arguments: I) -> C
     command
 }
 
-/// `seqloom` with arguments: the one beside the lab, which cargo builds with the whole workspace.
+/// `seqloom` with arguments: the one next to the lab, which cargo builds with the whole workspace.
 pub(crate) fn seqloom<I: IntoIterator<Item = S>, S: AsRef<OsStr>>(arguments: I) -> Command {
     let program = Path::new(env!("CARGO_BIN_EXE_seqloom-lab")).with_file_name("seqloom");
     assert!(program.is_file(), "build it first, in the same profile: cargo build -p seqloom");

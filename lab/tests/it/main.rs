@@ -1,4 +1,4 @@
-//! The `seqloom-lab` binary: experiments made tiny, with the product's binary beside it.
+//! The `seqloom-lab` binary: experiments made tiny, with the product's binary next to it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 mod common;

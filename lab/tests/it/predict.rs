@@ -1,4 +1,4 @@
-//! `seqloom-lab predict`: bands with what they rest on, and refusals that say what is wanted.
+//! `seqloom-lab predict`: bands with what they rest on, and refusals that say what is expected.
 
 use std::fs;
 
@@ -56,7 +56,7 @@ fn a_table_of_ones_own_is_used_and_a_bad_one_named() {
 }
 
 #[test]
-fn what_cannot_be_asked_is_refused() {
+fn what_cannot_be_predicted_is_refused() {
     let t = |line: &str, said: &str| {
         predict(line).fails_with(2).says(&[said]);
     };

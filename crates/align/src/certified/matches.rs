@@ -9,7 +9,7 @@ use crate::search::text::Bases;
 /// A maximal match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Match {
-    /// Its first base in the read, and behind its last.
+    /// Its first base in the read, and one past its last.
     pub(crate) bases: [usize; 2],
     pub(crate) rows: Interval,
 }
@@ -34,7 +34,7 @@ impl Strings {
 /// the first. These are no shorter than those of [`Starts`](crate::index::Starts).
 ///
 /// What begins with a string and reaches furthest ends where a maximal match ends; that one begins
-/// as far in front as what ends there reaches. The next begins in front of it.
+/// as far back as what ends there reaches. The next begins before it.
 #[derive(Debug, Clone)]
 pub(crate) struct MatchSearch<'a> {
     read: &'a Bases,
@@ -44,10 +44,10 @@ pub(crate) struct MatchSearch<'a> {
     least: u64,
     string_bases: usize,
     first: usize,
-    /// Behind the last string that is not answered for.
+    /// One past the last string that is not answered for.
     next: usize,
     /// Whether string `next` is known not to occur so often, so that no match reaches over the end
-    /// of the one in front.
+    /// of the one before.
     closed: bool,
     /// Whether a string that is not excluded most likely occurs so often.
     likely: bool,
@@ -59,7 +59,7 @@ enum Task {
     Next,
     /// How far a match with string `next - 1` at its start reaches.
     End(Reach),
-    /// How far in front a match begins that ends here.
+    /// How far back a match begins that ends here.
     Start(usize, Reach),
 }
 
@@ -119,7 +119,7 @@ impl<'a> MatchSearch<'a> {
         true
     }
 
-    /// In front of the first string, a match that reaches over it is one that begins further in
+    /// Before the first string, a match that reaches over it is one that begins further in
     /// front than the one found last.
     fn is_over(&self) -> bool {
         self.next == 0 || (self.next <= self.first && self.closed)

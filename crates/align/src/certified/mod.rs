@@ -1,15 +1,15 @@
 //! bwa's answer read off the genome, for reads of which that can be shown.
 //!
-//! Most reads lie in one place with few mismatches, and all of bwa's seeds of such a read lie
+//! Most reads are in one place with few mismatches, and all of bwa's seeds of such a read are
 //! there and nowhere else. Then bwa finds one chain and extends it to one region, which follows
 //! from the mismatches alone. [`CertifiedPath::certify`] finds the place, shows that this is such
 //! a read, and hands out the region; the engine takes it in place of its own search, and pairs,
 //! scores and writes it as ever. Any other read is the engine's from the start.
 //!
-//! What is shown, and why it is enough, stands with each rule in [`rules`]; `T` is the forward
+//! What is shown, and why it is enough, is with each rule in [`rules`]; `T` is the forward
 //! strand followed by its reverse complement. Per read, many at a time:
 //!
-//! 1. `place`: a stretch that occurs once gives the place.
+//! 1. `place`: a segment that occurs once gives the place.
 //! 2. `text`: the mismatches there; no more than [`MOST_MISMATCHES`], no other letter than ACGT.
 //! 3. `rules`: no gap pays, the extension takes in all seeds, and they are unique, by the table of
 //!    repeated strings.
@@ -50,7 +50,7 @@ use crate::index::{FastTable, IndexParts, SEED_BASES, Sequence, Starts};
 use crate::search::lockstep;
 use crate::search::rows::{Interval, Rows};
 
-/// Reads of so many bases are tried. Shorter ones have no stretch to find a place by; in longer
+/// Reads of so many bases are tried. Shorter ones have no segment to find a place by; in longer
 /// ones bwa looks at a chain's seeds once more (from 700 bases on).
 const LENGTHS: std::ops::RangeInclusive<usize> = 40..=500;
 /// More mismatches leave too little to show anything by.
@@ -68,11 +68,11 @@ pub const WORKER_BYTES: u64 =
 /// The one region of a read, as bwa finds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Known {
-    /// Where its first base would lie in `T`.
+    /// Where its first base would be in `T`.
     pub(crate) place: u64,
     /// Number of the sequence.
     pub(crate) sequence: usize,
-    /// Bases of the read in the region: the first, and behind the last.
+    /// Bases of the read in the region: the first, and one past the last.
     pub(crate) bases: [usize; 2],
     /// Best score of the extension.
     pub(crate) best: i32,
@@ -121,7 +121,7 @@ impl Mismatches {
     }
 }
 
-/// A read that lies on a diagonal, with seeds elsewhere too.
+/// A read that is on a diagonal, with seeds elsewhere too.
 #[derive(Debug, Clone, Copy)]
 struct Diagonal {
     number: usize,
@@ -198,7 +198,7 @@ impl CertifiedPath {
         self.reads.add(&work.verdicts);
     }
 
-    /// Finds the seeds and chains of the reads that lie on a diagonal and whose region is not
+    /// Finds the seeds and chains of the reads that are on a diagonal and whose region is not
     /// known.
     fn chain(&self, index: LoadedIndex<'_>, tables: Tables<'_>, work: &mut Work) {
         let packed_reads = std::mem::take(&mut work.reads);
@@ -212,10 +212,10 @@ impl CertifiedPath {
             let diagonal: &Diagonal = diagonal;
             let read = &packed_reads[diagonal.number];
             let repeated = self.repeated(diagonal.place, read.len());
-            let [first, behind] = [diagonal.number, diagonal.number + 1]
+            let [first, after] = [diagonal.number, diagonal.number + 1]
                 .map(|number| over.partition_point(|&(of, _)| of < number));
             let known = OnDiagonal { mismatches: diagonal.mismatches, repeated };
-            SeedSearch::new(read, SeedOptions::USUAL, Some(known), &over[first..behind], seeds)
+            SeedSearch::new(read, SeedOptions::USUAL, Some(known), &over[first..after], seeds)
         };
         let mut searches: Vec<_> = work.diagonals.iter().zip(&mut seeds).map(search).collect();
         lockstep::run(&mut searches, &tables, &mut work.active);

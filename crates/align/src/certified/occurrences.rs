@@ -30,7 +30,7 @@ impl Search<Rows<'_>> for RowSearch {
     }
 }
 
-/// What chains follow from beside seeds.
+/// What chains follow from seeds next to them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ChainLimits {
     /// Diagonals so far apart are of one chain (`-w`).

@@ -1,7 +1,7 @@
-//! Where a read may lie: a stretch of it that occurs once says.
+//! Where a read may be: a segment of it that occurs once says.
 //!
 //! Nothing rests on that: what follows holds of any place where the read has few mismatches. But a
-//! place of a stretch that occurs twice is often the wrong one, or of a read that is not certified.
+//! place of a segment that occurs twice is often the wrong one, or of a read that is not certified.
 
 use super::Tables;
 use crate::search::lockstep::Search;
@@ -9,10 +9,10 @@ use crate::search::prefetch::prefetch;
 use crate::search::rows::{Interval, Walk};
 use crate::search::text::Bases;
 
-/// Longest stretch that is searched. One that occurs twice is not of a read that can be certified.
-const LONGEST_STRETCH: usize = 40;
+/// Longest segment that is searched. One that occurs twice is not of a read that can be certified.
+const LONGEST_SEGMENT: usize = 40;
 
-/// Where the stretches that are tried end, in sixteenths of the read.
+/// Where the segments that are tried end, in sixteenths of the read.
 const ENDS: [usize; 3] = [9, 5, 13];
 
 /// How often a place is looked for.
@@ -24,9 +24,9 @@ pub(super) struct PlaceSearch<'a> {
     read: &'a Bases,
     /// The read's number, for the caller.
     pub(super) number: usize,
-    /// First base of the stretch.
+    /// First base of the segment.
     at: usize,
-    /// Behind its last.
+    /// One past its last.
     end: usize,
     state: State,
 }
@@ -42,9 +42,9 @@ enum State {
 }
 
 impl<'a> PlaceSearch<'a> {
-    /// The `attempt`-th search, from 0, for a read of at least [`LONGEST_STRETCH`] bases.
+    /// The `attempt`-th search, from 0, for a read of at least [`LONGEST_SEGMENT`] bases.
     pub(super) fn new(read: &'a Bases, number: usize, attempt: usize) -> Self {
-        let end = (read.len() * ENDS[attempt] / 16).max(LONGEST_STRETCH);
+        let end = (read.len() * ENDS[attempt] / 16).max(LONGEST_SEGMENT);
         Self { read, number, at: end, end, state: State::Start }
     }
 
@@ -65,7 +65,7 @@ impl<'a> PlaceSearch<'a> {
                 tables.rows.prefetch_walk(walk);
                 State::Walking(walk)
             }
-            _ if self.end - self.at == LONGEST_STRETCH || self.at == 0 => State::Lost,
+            _ if self.end - self.at == LONGEST_SEGMENT || self.at == 0 => State::Lost,
             _ => {
                 tables.rows.prefetch(interval);
                 State::Searching(interval)

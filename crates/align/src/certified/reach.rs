@@ -9,7 +9,7 @@ use crate::search::text::Bases;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reach {
     backwards: bool,
-    /// Where it begins: behind the match's last base if it goes backwards, else at its first.
+    /// Where it begins: after the match's last base if it goes backwards, else at its first.
     from: usize,
     /// It goes no further.
     limit: usize,
@@ -31,14 +31,14 @@ enum Phase {
 }
 
 impl Reach {
-    /// From behind base `end - 1` down to base `limit`, [`Starts::string_bases`] away or more.
+    /// From past base `end - 1` down to base `limit`, [`Starts::string_bases`] away or more.
     ///
     /// [`Starts::string_bases`]: crate::index::Starts::string_bases
     pub(super) fn backwards(end: usize, limit: usize, least: u64) -> Self {
         Self::new(true, end, limit, least)
     }
 
-    /// From base `start` to in front of base `limit`, as far away.
+    /// From base `start` to before base `limit`, as far away.
     pub(super) fn forwards(start: usize, limit: usize, least: u64) -> Self {
         Self::new(false, start, limit, least)
     }
@@ -60,7 +60,7 @@ impl Reach {
         Self { backwards: true, from: self.at, limit, at: self.from, ..self }
     }
 
-    /// The first base of the match, or behind its last if it went forwards. Where it began, if the
+    /// The first base of the match, or after its last if it went forwards. Where it began, if the
     /// strings that the table knows are already too long.
     pub(super) fn at(&self) -> usize {
         self.at
@@ -122,7 +122,7 @@ impl Reach {
         self.at != self.limit
     }
 
-    /// The numbers of the string that it starts with, as it stands and turned round.
+    /// The numbers of the string that it starts with, as it is and turned round.
     #[inline(always)]
     fn strings(&self, read: &Bases, tables: &Tables<'_>) -> [usize; 2] {
         let strings = tables.starts.string_bases();

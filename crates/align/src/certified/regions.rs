@@ -16,7 +16,7 @@ pub(super) struct Spot {
     pub(super) alternate: bool,
 }
 
-/// The place, if `length` bases lie there in one sequence, and so far from the ends of the strand
+/// The place, if `length` bases are there in one sequence, and so far from the ends of the strand
 /// that a window around them does not reach over.
 pub(super) fn spot(index: LoadedIndex<'_>, place: u64, length: usize) -> Option<Spot> {
     let (bases, margin, length) = (index.parts.bases, GREATEST_SHIFT as u64, length as u64);
@@ -118,7 +118,7 @@ impl CertifiedPath {
         let offsets = right.iter().map(|at| at - end);
         let second = rules::extend(scoring, clip_end, first.best, length - end, offsets)?;
         let bases = [start - first.bases, end + second.bases];
-        let all_in = rules::seeds_lie_in(mismatches, length, bases);
+        let all_in = rules::seeds_are_in(mismatches, length, bases);
         all_in.then_some(Known {
             place: spot.place,
             sequence: spot.sequence,

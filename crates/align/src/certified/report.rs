@@ -13,7 +13,7 @@ pub enum Verdict {
     Unfit,
     /// No place with few mismatches was found.
     Unplaced,
-    /// It lies in an ALT sequence.
+    /// It is in an ALT sequence.
     Alternate,
     /// Its chains are known.
     Chained,

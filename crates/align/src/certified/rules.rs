@@ -1,7 +1,7 @@
 //! What bwa's answer follows from, as pure functions.
 //!
-//! A read lies on a *diagonal*: base `i` at place `p + i` of `T`, but for its mismatches. They cut
-//! it into *stretches*. Numbers in what follows are bwa's defaults.
+//! A read is on a *diagonal*: base `i` at place `p + i` of `T`, but for its mismatches. They cut
+//! it into *segments*. Numbers in what follows are bwa's defaults.
 
 use super::occurrences::ChainLimits;
 use crate::index::SEED_BASES;
@@ -33,7 +33,7 @@ impl Scoring {
         ChainLimits { band: self.band.into(), most_occurrences: self.most_occurrences }
     }
 
-    /// What a mismatch costs beside a match.
+    /// What a mismatch costs more than a match.
     fn of_mismatch(&self) -> i32 {
         self.matching + self.mismatch
     }
@@ -58,34 +58,34 @@ impl Scoring {
     }
 }
 
-/// The stretches between mismatches, each as its first base and behind its last.
-pub(super) fn stretches(mismatches: &[usize], length: usize) -> impl Iterator<Item = [usize; 2]> {
+/// The segments between mismatches, each as its first base and one past its last.
+pub(super) fn segments(mismatches: &[usize], length: usize) -> impl Iterator<Item = [usize; 2]> {
     let starts = std::iter::once(0).chain(mismatches.iter().map(|&at| at + 1));
     let ends = mismatches.iter().copied().chain(std::iter::once(length));
     starts.zip(ends).map(|(start, end)| [start, end])
 }
 
-/// Whether all of bwa's seeds of a read lie on its diagonal and nowhere else, if no string of
+/// Whether all of bwa's seeds of a read are on its diagonal and nowhere else, if no string of
 /// [`SEED_BASES`] bases that covers a mismatch occurs in `T`. `repeated` says whether the string
 /// that starts at a base of the diagonal occurs twice or more in `T`.
 ///
-/// Then a match of 19 bases or more covers no mismatch, so that it lies in a stretch.
+/// Then a match of 19 bases or more covers no mismatch, so that it is in a segment.
 ///
-/// * Round 1, maximal matches of 19 and more: in a stretch of 19 and more with a string that
-///   occurs once, the whole stretch is the only one, and occurs once.
+/// * Round 1, maximal matches of 19 and more: in a segment of 19 and more with a string that
+///   occurs once, the whole segment is the only one, and occurs once.
 /// * Round 2, for each such seed of 28 and more: matches of 19 and more over its middle base that
 ///   occur at least twice. Such a match has within it a string of 19 over the middle base, which
 ///   occurs twice too. So there is none if no string over the middle base is repeated.
 /// * Round 3 goes on from base `x`, from 0: the shortest match from `x` of 20 and more that occurs
-///   less than 20 times, and from behind its end again. What covers a mismatch occurs 0 times at
-///   20 bases, and is no seed. In a stretch, if one of the two strings of 19 in the 20 bases
+///   less than 20 times, and from past its end again. What covers a mismatch occurs 0 times at
+///   20 bases, and is no seed. In a segment, if one of the two strings of 19 in the 20 bases
 ///   occurs once, the 20 bases do. In both cases it ends at `x + 20`.
 pub(super) fn seeds_are_unique(
     mismatches: &[usize],
     length: usize,
     repeated: impl Fn(usize) -> bool,
 ) -> bool {
-    let stretch_is_unique = |[start, end]: [usize; 2]| {
+    let segment_is_unique = |[start, end]: [usize; 2]| {
         if end - start < SEED_BASES {
             return true;
         }
@@ -101,21 +101,21 @@ pub(super) fn seeds_are_unique(
         let covered = start..start + THIRD_ROUND_BASES;
         mismatches.iter().any(|at| covered.contains(at)) || !repeated(start) || !repeated(start + 1)
     };
-    stretches(mismatches, length).all(stretch_is_unique)
+    segments(mismatches, length).all(segment_is_unique)
         && (0..length / THIRD_ROUND_BASES).all(|i| third_round_is_unique(i * THIRD_ROUND_BASES))
 }
 
-/// The seed that bwa extends: the longest stretch, of equal ones the last; and the bases in the
+/// The seed that bwa extends: the longest segment, of equal ones the last; and the bases in the
 /// seeds of its chain. `None` if there is no seed.
 pub(super) fn extended_seed(mismatches: &[usize], length: usize) -> Option<[usize; 2]> {
-    let seeds = stretches(mismatches, length).filter(|[start, end]| end - start >= SEED_BASES);
+    let seeds = segments(mismatches, length).filter(|[start, end]| end - start >= SEED_BASES);
     // Of equal ones the last.
     seeds.max_by_key(|[start, end]| end - start)
 }
 
-/// Whether all seeds lie in `bases` of the read, so that bwa extends none of them again.
-pub(super) fn seeds_lie_in(mismatches: &[usize], length: usize, bases: [usize; 2]) -> bool {
-    stretches(mismatches, length)
+/// Whether all seeds are in `bases` of the read, so that bwa extends none of them again.
+pub(super) fn seeds_are_in(mismatches: &[usize], length: usize, bases: [usize; 2]) -> bool {
+    segments(mismatches, length)
         .filter(|[start, end]| end - start >= SEED_BASES)
         .all(|[start, end]| bases[0] <= start && end <= bases[1])
 }
@@ -168,14 +168,14 @@ pub(super) fn extend(
 
 /// Whether every alignment with a gap, of the bases on one side of the seed, scores less than the
 /// diagonal up to the same base of the read. `differ(shift, [from, end], count)` says whether the
-/// bases `[from, end)` differ in `count` places at least from the genome, `shift` places beside
+/// bases `[from, end)` differ in `count` places at least from the genome, `shift` places next to
 /// the diagonal.
 ///
 /// With one mismatch a gap, which costs more ([`Scoring::refusal`]), cannot pay. Else let an
 /// alignment leave the diagonal: what it spares is mismatches of the diagonal, at `of_mismatch`
-/// each, by *runs* beside the diagonal, one behind each gap, and by inserted bases. All `j` spare
+/// each, by *runs* next to the diagonal, one after each gap, and by inserted bases. All `j` spare
 /// no more than `of_mismatch * j`; so gaps that pay insert at most `inserted` bases and reach
-/// shifts of at most `reach`. Let a run and the insertion in front of it spare `c` mismatches,
+/// shifts of at most `reach`. Let a run and the insertion before it spare `c` mismatches,
 /// neighbours, the first and last at `f` and `l`.
 ///
 /// * `c = 1`: the gap alone costs more.
@@ -184,7 +184,7 @@ pub(super) fn extend(
 ///   mismatches, and the gap more than one.
 ///
 /// An insertion that goes back to the diagonal spares one mismatch at most, since two neighbours
-/// lie more than `inserted` bases apart, and costs more. So all that is spared costs more.
+/// are more than `inserted` bases apart, and costs more. So all that is spared costs more.
 pub(super) fn gaps_cost_more(
     scoring: &Scoring,
     mismatches: &[usize],
@@ -209,5 +209,5 @@ pub(super) fn gaps_cost_more(
     })
 }
 
-/// Greatest shift that [`gaps_cost_more`] asks for, in bases.
+/// Greatest shift that [`gaps_cost_more`] requires, in bases.
 pub(super) const GREATEST_SHIFT: usize = 31;

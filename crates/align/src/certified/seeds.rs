@@ -1,17 +1,17 @@
 //! bwa's seeds of a read.
 //!
-//! Of a read that lies on a diagonal much is known. A match of 19 bases and more lies in a stretch
+//! Of a read that is on a diagonal much is known. A match of 19 bases and more is in a segment
 //! between mismatches, where the flags of repeated strings say whether it may occur twice, or it
 //! covers a mismatch; those that do are known.
 //!
 //! The numbers are bwa's defaults.
 //!
-//! * Round 1, maximal matches of 19 and more: those over a mismatch, and each stretch that lies in
-//!   none of them. Where all strings of a stretch are repeated, how often it occurs is searched
+//! * Round 1, maximal matches of 19 and more: those over a mismatch, and each segment that is in
+//!   none of them. Where all strings of a segment are repeated, how often it occurs is searched
 //!   for; else it occurs once.
 //! * Round 2, for a seed of 28 and more that occurs up to 10 times: the maximal matches of 19 and
 //!   more over its middle base that occur more often. All strings of such a match are repeated, or
-//!   lie in a match over a mismatch.
+//!   are in a match over a mismatch.
 //! * Round 3 goes on from base `x` to the end of the shortest match of 20 and more that occurs
 //!   less than 20 times; it is a seed if it occurs.
 //!
@@ -20,7 +20,7 @@
 
 use super::matches::{Match, MatchSearch, Strings};
 use super::reach::Reach;
-use super::rules::{RESEEDED_BASES, stretches};
+use super::rules::{RESEEDED_BASES, segments};
 use super::{Mismatches, Tables};
 use crate::index::SEED_BASES;
 use crate::search::lockstep::Search;
@@ -91,7 +91,7 @@ impl Flags {
     }
 }
 
-/// What is known of a read that lies on a diagonal.
+/// What is known of a read that is on a diagonal.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OnDiagonal {
     pub(super) mismatches: Mismatches,
@@ -105,7 +105,7 @@ pub(crate) struct OnDiagonal {
 pub(crate) struct SeedSearch<'a> {
     read: &'a Bases,
     options: SeedOptions,
-    /// What is known, if it lies on a diagonal.
+    /// What is known, if it is on a diagonal.
     known: Option<OnDiagonal>,
     /// Maximal matches over mismatches; if nothing is known, all there are.
     over: &'a [(usize, Match)],
@@ -122,7 +122,7 @@ pub(crate) struct SeedSearch<'a> {
 /// What is to be searched next.
 #[derive(Debug, Clone, Copy)]
 enum Round {
-    /// Of the stretch of this number, how often it occurs.
+    /// Of the segment of this number, how often it occurs.
     First(usize),
     /// Of the seed of this number, more frequent matches over its middle.
     Second(usize),
@@ -172,9 +172,9 @@ impl<'a> SeedSearch<'a> {
         search
     }
 
-    fn stretch(&self, number: usize) -> Option<[usize; 2]> {
+    fn segment(&self, number: usize) -> Option<[usize; 2]> {
         let known = self.known.as_ref()?;
-        stretches(known.mismatches.get(), self.read.len()).nth(number)
+        segments(known.mismatches.get(), self.read.len()).nth(number)
     }
 
     /// Whether these bases may occur on no diagonal that is known.
@@ -209,7 +209,7 @@ impl<'a> SeedSearch<'a> {
     }
 
     fn first_round(&mut self, number: usize) {
-        let Some([start, end]) = self.stretch(number) else {
+        let Some([start, end]) = self.segment(number) else {
             self.seeds.extend(self.over.iter().map(|&(_, found)| Seed::from(found)));
             self.first_seeds = self.seeds.len();
             self.round = Round::Second(0);
@@ -272,7 +272,7 @@ impl<'a> SeedSearch<'a> {
         let (at, rows) = (reach.at(), reach.rows());
         match self.round {
             Round::First(number) => {
-                let bases = self.stretch(number);
+                let bases = self.segment(number);
                 self.gave_up = bases.is_none_or(|[start, _]| at != start);
                 self.seeds.extend(bases.map(|bases| self.seed(bases, rows)));
                 self.round = Round::First(number + 1);
@@ -303,8 +303,8 @@ impl<'a> SeedSearch<'a> {
     }
 }
 
-/// The strings that may occur elsewhere than on the diagonal: in stretches the repeated ones, over
-/// mismatches those that lie in one of the matches `over` them.
+/// The strings that may occur elsewhere than on the diagonal: in segments the repeated ones, over
+/// mismatches those that are in one of the matches `over` them.
 fn flags(repeated: Flags, mismatches: &[usize], length: usize, over: &[(usize, Match)]) -> Flags {
     let mut flags = repeated;
     for &at in mismatches {

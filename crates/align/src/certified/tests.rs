@@ -4,7 +4,7 @@ use super::regions::spot;
 use super::rules::GREATEST_SHIFT;
 use super::*;
 
-/// The index of sequences one behind the other, but for what is searched.
+/// The index of sequences one after the other, but for what is searched.
 pub(crate) fn index_of(sequences: &[Sequence]) -> LoadedIndex<'_> {
     let parts = IndexParts {
         bases: sequences.last().map_or(0, |last| last.end),

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use seqloom_format::reads::ReadBlock;
+use seqloom_format::ReadBlock;
 use seqloom_io::source::ReadSource;
 
 use crate::emit::RecordTags;
@@ -12,7 +12,7 @@ use crate::input_error::CohortError;
 use crate::input_tags::{InputTags, ReadTags};
 use crate::umi::{UmiRules, UmiTags};
 
-/// Reads of one file that lie together in one block.
+/// Reads of one file that are together in one block.
 #[derive(Debug, Clone)]
 pub struct Segment {
     /// The block that holds the reads.
@@ -53,9 +53,9 @@ pub struct Batch {
     pub first_read: u64,
     /// Ordinal of its first template.
     pub first_template: u64,
-    /// Pairs of the cohort in front of it.
+    /// Pairs of the cohort before it.
     pub pairs_before: u64,
-    /// Single reads of the cohort in front of it.
+    /// Single reads of the cohort before it.
     pub singles_before: u64,
     /// How its reads form templates.
     pub shape: Shape,
@@ -214,7 +214,7 @@ impl Batch {
         if all.iter().flatten().any(|&it| it) { all } else { Vec::new() }
     }
 
-    /// The number, from 1, of the record that so many reads of the batch are in front of: in each
+    /// The number, from 1, of the record after so many reads of the batch: in each
     /// of two files, or in the only one.
     fn record_number(&self, reads_before: u64) -> u64 {
         (self.first_read + reads_before) / self.lanes.len().max(1) as u64 + 1
@@ -235,7 +235,7 @@ impl Batch {
         Ok(())
     }
 
-    /// Checks the mates of template `at`, which `reads_before` of the batch are in front of.
+    /// Checks the mates of template `at`, which `reads_before` of the batch precede.
     fn check_pair(
         &self,
         at: usize,
@@ -300,10 +300,10 @@ impl Batch {
         }
     }
 
-    /// `reads_before` of the batch are in front of these mates.
+    /// `reads_before` of the batch precede these mates.
     fn wrong_numbers(&self, reads_before: u64, name: &[u8], numbers: [u8; 2]) -> CohortError {
         let hint = match self.lanes.len() {
-            1 => "interleaved input has the first read of each pair in front",
+            1 => "interleaved input has the first read of each pair first",
             _ => "give the file of first reads first, then that of their mates",
         };
         CohortError::NumbersWrong {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use seqloom_format::reads::{MateOfPair, ReadBlock};
+use seqloom_format::{MateOfPair, ReadBlock};
 use seqloom_io::source::{BlockPlace, InputBlock, LanePlace, ReadSource, SequenceCheck};
 use seqloom_runtime::schedule::InOrder;
 
@@ -24,9 +24,9 @@ pub(super) struct Lane {
     pub(super) available: usize,
     pub(super) taken: u64,
     pub(super) ended: bool,
-    /// It has ended with a malformed block: nothing behind that counts.
+    /// It has ended with a malformed block: nothing after that counts.
     pub(super) is_malformed: bool,
-    /// What is wrong with that one, until it is told.
+    /// What is wrong with that one, until it is reported.
     pub(super) defect: Option<CohortError>,
     /// Numbers of mates are taken off the names of its reads.
     cuts_numbers: bool,
@@ -86,7 +86,7 @@ impl Lane {
         Ok(())
     }
 
-    /// Read `offset` places behind the front.
+    /// Read `offset` places after the front.
     pub(super) fn peek(&self, mut offset: usize) -> Option<(&ReadBlock, usize)> {
         offset += self.front;
         for (block, _) in &self.blocks {
@@ -136,7 +136,7 @@ impl Lane {
         self.ended && self.available == 0 && !self.is_malformed
     }
 
-    /// Blocks that wait for one in front of them.
+    /// Blocks that wait for one before them.
     pub(super) fn early_blocks(&self) -> usize {
         self.order.early()
     }

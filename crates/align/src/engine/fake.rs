@@ -229,9 +229,9 @@ impl CohortEngine for FakeEngine {
             pairs => (ordinals.first_pair, pairs),
         };
         let holds = |at: Option<u64>| at.is_some_and(|at| (first..first + count).contains(&at));
-        assert!(!holds(self.options.panic_at), "the fake engine was told to panic");
+        assert!(!holds(self.options.panic_at), "the fake engine was set to panic");
         if holds(self.options.fail_at) {
-            return Err(EngineError::Failed("the fake engine was told to fail".to_owned()));
+            return Err(EngineError::Failed("the fake engine was set to fail".to_owned()));
         }
         if holds(self.options.stall_at) {
             std::thread::sleep(self.options.stall);

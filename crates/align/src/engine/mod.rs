@@ -58,7 +58,7 @@ pub struct Ordinals {
     pub first_single: u64,
 }
 
-/// Takes packed BAM record bodies (no block size in front) in input order: pairs, first mate's
+/// Takes packed BAM record bodies (without the block size) in input order: pairs, first mate's
 /// records before the second's, then singles.
 pub trait RecordSink {
     /// One record; `body` is valid during the call only.

@@ -133,7 +133,7 @@ fn number_of(field: &[u8]) -> Option<u64> {
     })
 }
 
-/// Reads `.ann`: sequences must lie end to end and fill `L`; names must differ.
+/// Reads `.ann`: sequences must be end to end and fill `L`; names must differ.
 pub(crate) fn read_ann(input: impl BufRead) -> Result<Annotation, TextError> {
     let mut lines = Lines::new(input);
     let [bases, count, _seed] = lines.numbers("the number of bases, of sequences, and a seed")?;

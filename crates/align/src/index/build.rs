@@ -9,15 +9,15 @@
 //! ```
 //!
 //! packed bases; names and holes; 56 MiB for the program and its buffers; then, while sorting, the
-//! text, the suffix array and what libsais allocates beside it. The sorter renames at most `m` LMS
+//! text, the suffix array and what libsais allocates besides it. The sorter renames at most `m` LMS
 //! substrings in the free `n - 2m` entries of the suffix array and allocates a bucket array for
 //! them only if they do not fit (libsais by Ilya Grebnov states 2n bytes as its absolute worst
 //! case). The text is given back before the rows are written in waves (`bwt::wave_bytes`).
 //!
 //! Where that is more than the limit, suffixes are sorted in blocks (`blockwise`), with the same
-//! bytes; what that takes stands in `blockwise::plan`.
+//! bytes; what that takes is in `blockwise::plan`.
 //!
-//! **Files.** Everything is written under temporary names beside the target. When all of it is
+//! **Files.** Everything is written under temporary names next to the target. When all of it is
 //! complete, an old `.bwt.2bit.64` is removed, `.pac`, `.ann`, `.amb` (and `.0123`) get their names
 //! and `.bwt.2bit.64` comes last: at no moment is there a half index that looks like a whole one.
 
@@ -27,7 +27,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use libsais::{IsValidOutputFor, OutputElement, SuffixArrayConstruction};
-use seqloom_io::sink::atomic::{AtomicFile, AtomicFileError, Publication};
+use seqloom_io::{AtomicFile, AtomicFileError, Publication};
 
 use super::annotation::{write_amb, write_ann};
 use super::blockwise::{self, Needs, Sizes};
@@ -111,7 +111,7 @@ pub struct IndexPlan {
     fasta: PathBuf,
     reference: Reference,
     layout: Layout,
-    /// Files beside the FASTA with which something is to be done.
+    /// Files next to the FASTA with which something is to be done.
     companions: Vec<Companion>,
     options: BuildOptions,
     /// Sizes of the blocks, when suffixes are sorted in blocks.
@@ -137,9 +137,9 @@ pub struct Built {
     /// Files of other tools at the same prefix that belong to another reference (`.bwt`, `.sa` of
     /// bwa, `.0123` of bwa-mem2, when the old `.pac` was missing or different): those tools would
     /// now read a mixed index.
-    /// So are a `.fai` and a `.dict` beside the FASTA that are another one's.
+    /// So are a `.fai` and a `.dict` next to the FASTA that are another one's.
     pub stale_files: Vec<PathBuf>,
-    /// Files beside the FASTA that are missing and cannot be written there, and why.
+    /// Files next to the FASTA that are missing and cannot be written there, and why.
     pub not_made: Vec<AtomicFileError>,
 }
 
@@ -248,15 +248,15 @@ fn sorting(reference: &Reference, layout: Layout, options: &BuildOptions) -> Sor
     }
 }
 
-/// Sorting in one piece, beside the packed bases: the formula of the module's documentation.
+/// Sorting in one piece, besides the packed bases: the formula of the module's documentation.
 fn whole_bytes(reference: &Reference, layout: Layout, threads: NonZeroUsize) -> u64 {
     let symbols = layout.symbols();
     let width = if symbols < NARROW_SYMBOLS { 4 } else { 8 };
     let packed = &reference.packed;
     let lms = if packed.is_count() { 0 } else { packed.lms_suffixes() };
-    let beside = if 3 * lms > symbols { lms * width } else { 0 };
+    let sidecars = if 3 * lms > symbols { lms * width } else { 0 };
     let suffixes = symbols * width;
-    (symbols + suffixes + beside).max(suffixes + bwt::wave_bytes(layout, threads))
+    (symbols + suffixes + sidecars).max(suffixes + bwt::wave_bytes(layout, threads))
 }
 
 /// Builds the index of `plan` at `prefix`; an index already there is replaced.
@@ -291,7 +291,7 @@ pub fn build(plan: IndexPlan, prefix: &Path, progress: Progress<'_>) -> Result<B
     }
     // While the packed bases are there: the old `.pac` stays until all is complete.
     let mut stale_files = stale_files(&paths, &reference, options.with_0123)?;
-    let Beside { made, stale, not_made } = beside(companions, prefix == plan.fasta)?;
+    let Sidecars { made, stale, not_made } = sidecars(companions, prefix == plan.fasta)?;
     small.extend(made);
     stale_files.extend(stale);
     let path = paths.bwt();
@@ -313,32 +313,32 @@ pub fn build(plan: IndexPlan, prefix: &Path, progress: Progress<'_>) -> Result<B
     Ok(Built { files, stale_files, not_made })
 }
 
-/// What has become of the files beside the FASTA.
+/// What has become of the files next to the FASTA.
 #[derive(Default)]
-struct Beside {
+struct Sidecars {
     made: Vec<AtomicFile>,
     stale: Vec<PathBuf>,
     not_made: Vec<AtomicFileError>,
 }
 
-/// Makes those that are missing, if the index lies there too. The folder of a reference often
+/// Makes those that are missing, if the index is there too. The folder of a reference often
 /// belongs to somebody else: that nothing can be made there is no reason to fail.
-fn beside(companions: Vec<Companion>, with_index: bool) -> Result<Beside, BuildError> {
-    let mut beside = Beside::default();
+fn sidecars(companions: Vec<Companion>, with_index: bool) -> Result<Sidecars, BuildError> {
+    let mut sidecars = Sidecars::default();
     for Companion { path, state } in companions {
         match state {
-            State::Other => beside.stale.push(path),
+            State::Other => sidecars.stale.push(path),
             State::Missing(_) if !with_index => {}
             State::Missing(content) => match AtomicFile::create(&path) {
                 Ok(file) => {
                     file.file().write_all(&content).map_err(write_error(&path))?;
-                    beside.made.push(file);
+                    sidecars.made.push(file);
                 }
-                Err(error) => beside.not_made.push(error),
+                Err(error) => sidecars.not_made.push(error),
             },
         }
     }
-    Ok(beside)
+    Ok(sidecars)
 }
 
 /// What the ways to sort share.

@@ -416,7 +416,7 @@ fn fai_and_dict_are_made_with_the_index_and_nowhere_else() {
 }
 
 #[test]
-fn the_stride_follows_from_the_length_unless_asked_for() {
+fn the_stride_follows_from_the_length_unless_requested() {
     let folder = tempfile::tempdir().unwrap();
     let fasta = written(folder.path(), "x.fa", b">a\nACGTACGT\n");
     let of = |sa_stride_log2| {

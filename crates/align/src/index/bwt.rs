@@ -231,7 +231,7 @@ impl<'a> RowWriter<'a> {
         Self { layout, file, threads, io_error, slots, next_block, before, sentinel_row }
     }
 
-    /// Writes the blocks up to `end_block`, whose rows `rows` has; `progress` is told the part of
+    /// Writes the blocks up to `end_block`, whose rows `rows` has; `progress` receives the part of
     /// all blocks that is written.
     ///
     /// # Errors
@@ -270,7 +270,7 @@ impl<'a> RowWriter<'a> {
         Ok(())
     }
 
-    /// Writes what stands before and behind the rows. `counts` are the symbols of the text smaller
+    /// Writes what is before and after the rows. `counts` are the symbols of the text smaller
     /// than A, C, G, T and in all.
     ///
     /// # Errors
@@ -287,7 +287,7 @@ impl<'a> RowWriter<'a> {
     }
 }
 
-/// Writes what stands before the checkpoints and after the samples.
+/// Writes what is before the checkpoints and after the samples.
 fn write_ends(layout: Layout, counts: [u64; 5], sentinel_row: u64, file: &File) -> io::Result<()> {
     let mut head = layout.rows().to_le_bytes().to_vec();
     head.extend(counts.iter().flat_map(|count| count.to_le_bytes()));

@@ -63,7 +63,7 @@ pub enum IndexError {
         prefix = prefix.display()
     )]
     Missing {
-        /// The prefix asked for.
+        /// The prefix requested.
         prefix: PathBuf,
         /// The files that are not there.
         missing: Vec<PathBuf>,

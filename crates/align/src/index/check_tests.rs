@@ -178,7 +178,7 @@ fn random_garbage_is_refused() {
 
 #[test]
 fn swapped_sequences_are_another_reference() {
-    // Same names in .ann, same length, same counts: only the samples can tell.
+    // Same names in .ann, same length, same counts: only the samples can decide.
     let (_folder, prefix) = index_of(b">a\nACGGTCATTGCAACGTTTGACCAGTAGGCATTACG\n>b\nA\n", 3);
     let (_other_folder, other) = index_of(b">a\nGCATTACGGATGACCAGTTTGCAACGTACGGTCAT\n>b\nA\n", 3);
     fs::copy(IndexPaths::new(&other).bwt(), IndexPaths::new(&prefix).bwt()).unwrap();

@@ -1,4 +1,4 @@
-//! What other programs want beside a FASTA: `.fai`, by which samtools reads it by region, and
+//! What other programs want next to a FASTA: `.fai`, by which samtools reads it by region, and
 //! `.dict`, the `@SQ` lines that GATK and Picard ask for. They are made where they are missing, and
 //! compared with the FASTA where they are there.
 //!
@@ -11,7 +11,7 @@ use md5::{Digest, Md5};
 use seqloom_format::bam::Header;
 use seqloom_format::fai::{FaiBuilder, FaiEntry, parse_fai};
 use seqloom_format::fasta::FastaSink;
-use seqloom_io::beside::with_suffix;
+use seqloom_io::sidecars::with_suffix;
 
 /// Collects both while a FASTA is read.
 #[derive(Debug, Default)]
@@ -66,8 +66,8 @@ impl Companions {
         }
     }
 
-    /// The files beside `fasta` that are missing or wrong. A `.fai` of compressed text is not made:
-    /// without a `.gzi`, which only bgzip's files can have, nothing can use it.
+    /// The files next to `fasta` that are missing or wrong. A `.fai` of compressed text is not
+    /// made: without a `.gzi`, which only bgzip's files can have, nothing can use it.
     pub(super) fn finish(mut self, fasta: &Path, is_compressed: bool) -> Vec<Companion> {
         self.end_sequence();
         let fai = self.fai.and_then(|fai| fai.finish().ok());
@@ -174,7 +174,7 @@ mod tests {
 
     const TEXT: &[u8] = b">a first\nACGTN\nacgtr\nAC\n>HLA-A*01:01 x\nG\n>c\nTTTTTTTT\nA\n";
 
-    /// What is to be done beside a FASTA, by the end of the name.
+    /// What is to be done next to a FASTA, by the end of the name.
     fn of(text: &[u8], fasta: &Path, is_compressed: bool) -> Vec<(&'static str, Option<Vec<u8>>)> {
         let (mut parser, mut companions) = (FastaParser::new(), Companions::new());
         for piece in text.chunks(7) {
@@ -183,7 +183,7 @@ mod tests {
         }
         parser.finish(&mut companions).unwrap();
         let found = companions.finish(fasta, is_compressed);
-        let tell = |companion: Companion| {
+        let described = |companion: Companion| {
             let is_fai = companion.path.extension().unwrap() == "fai";
             let content = match companion.state {
                 State::Missing(content) => Some(content),
@@ -191,7 +191,7 @@ mod tests {
             };
             (if is_fai { "fai" } else { "dict" }, content)
         };
-        found.into_iter().map(tell).collect()
+        found.into_iter().map(described).collect()
     }
 
     #[test]

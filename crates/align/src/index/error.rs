@@ -4,8 +4,8 @@ use std::io;
 use std::path::PathBuf;
 
 use seqloom_format::fasta::FastaError;
+use seqloom_io::AtomicFileError;
 use seqloom_io::reference::fasta_place;
-use seqloom_io::sink::atomic::AtomicFileError;
 use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::memory::ByteSize;
 use seqloom_runtime::pool::Stopped;

@@ -15,10 +15,10 @@ use super::reference::Reference;
 /// Bytes read and parsed at a time.
 const CHUNK_BYTES: usize = 256 << 10;
 
-/// First bytes of a gzip member that is a BGZF block, as far as they are needed to tell.
+/// First bytes of a gzip member that is a BGZF block, as far as they are needed to decide.
 const HEAD_BYTES: usize = 18;
 
-/// The bytes of the file as they lie there, counted, the last ones remembered.
+/// The bytes of the file as they are there, counted, the last ones remembered.
 struct Raw {
     input: io::Chain<Cursor<Vec<u8>>, File>,
     read_bytes: u64,
@@ -86,7 +86,7 @@ impl FastaSink for Sinks {
     }
 }
 
-/// Reads the FASTA at `path`; also says which files beside it are missing or wrong. `progress` is
+/// Reads the FASTA at `path`; also says which files next to it are missing or wrong. `progress` is
 /// called with the fraction of the file read.
 ///
 /// # Errors

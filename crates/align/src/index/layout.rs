@@ -1,4 +1,4 @@
-//! Where each part of `.bwt.2bit.64` lies: one formula for the writer and the checker.
+//! Where each part of `.bwt.2bit.64` is: one formula for the writer and the checker.
 
 /// Rows per checkpoint block.
 pub(crate) const BLOCK_ROWS: u64 = 64;
@@ -15,12 +15,12 @@ pub(crate) const MAX_STRIDE_LOG2: u8 = 6;
 /// The stride of a file without a tag, as bwa-mem2 writes it: every 8th row.
 pub(crate) const UNTAGGED_STRIDE_LOG2: u8 = 3;
 
-/// Longest reference of which every 8th row is sampled unless asked otherwise. Above, every 16th
-/// is: 3.2 Gbp then take 9.3 GB instead of 11.3, so that `align` has room in 12 GiB, what it takes
-/// of a machine of 16.
+/// Longest reference of which every 8th row is sampled unless requested otherwise. Above, every
+/// 16th is: 3.2 Gbp then take 9.3 GB instead of 11.3, so that `align` has room in 12 GiB, what it
+/// takes of a machine of 16.
 const DENSE_BASES: u64 = 1 << 30;
 
-/// log2 of the stride where none is asked for: by the length alone, so that no machine's memory
+/// log2 of the stride where none is requested: by the length alone, so that no machine's memory
 /// shows in an index.
 pub(crate) fn default_stride_log2(bases: u64) -> u8 {
     if bases <= DENSE_BASES { UNTAGGED_STRIDE_LOG2 } else { UNTAGGED_STRIDE_LOG2 + 1 }

@@ -112,7 +112,7 @@ impl Loaded {
         }
     }
 
-    /// The sequences in order, one behind the other.
+    /// The sequences in order, one after the other.
     pub fn sequences(&self) -> &[Sequence] {
         &self.sequences
     }

@@ -1,4 +1,4 @@
-//! Large memory, asked for so that a refusal is an error, and given back at once.
+//! Large memory, requested so that a refusal is an error, and given back at once.
 
 use std::mem;
 use std::ops::{Deref, DerefMut};
@@ -45,7 +45,7 @@ impl<T> Drop for Large<T> {
 }
 
 /// An empty vector with room for `entries`, or an error instead of an abort. Sorting reads and
-/// writes here and there, so huge pages are asked for.
+/// writes here and there, so huge pages are requested.
 pub(crate) fn reserved<T>(entries: u64) -> Result<Large<T>, BuildError> {
     let mut vector = Vec::new();
     let entries_here = usize::try_from(entries).unwrap_or(usize::MAX);

@@ -25,7 +25,7 @@
 //! | sentinel row | i64 | the row whose suffix is `T` itself; it has no bit in any mask |
 //! | tag | i64 | `s`; bwa-mem2's own files end before it and have `s = 3` |
 //!
-//! In `.pac` the first base of a byte stands in its top bits; behind the bases comes a zero byte if
+//! In `.pac` the first base of a byte is in its top bits; after the bases comes a zero byte if
 //! `L % 4 == 0`, then a byte that holds `L % 4`. A checkpoint counts the symbols in the rows before
 //! its block (`occ`); bit `63-j` of `mask[c]` says that row `j` of the block is `c`.
 //!
@@ -38,7 +38,7 @@
 
 use std::path::{Path, PathBuf};
 
-use seqloom_io::beside::with_suffix;
+use seqloom_io::sidecars::with_suffix;
 
 mod annotation;
 mod blockwise;

@@ -6,7 +6,7 @@ use bytemuck::{Pod, Zeroable};
 #[repr(C, align(64))]
 #[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
 pub struct Block {
-    /// How often each base stands in the rows in front.
+    /// How often each base occurs in the rows before.
     pub before: [i64; 4],
     /// One bit a row for each base; the first row is the highest bit.
     pub rows: [u64; 4],
@@ -17,7 +17,7 @@ pub struct Block {
 pub struct Sequence {
     /// First base.
     pub start: u64,
-    /// Behind its last base.
+    /// One past its last base.
     pub end: u64,
     /// An ALT sequence.
     pub alternate: bool,

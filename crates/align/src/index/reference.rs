@@ -68,7 +68,7 @@ impl Reference {
     }
 
     /// Gives the bases back and only counts those that follow: they do not fit, but how many they
-    /// are tells what would.
+    /// are says what would.
     pub(crate) fn only_count(&mut self) {
         self.packed.only_count();
     }

@@ -1,4 +1,4 @@
-//! An index without its `.alt` file, for an engine that reads that file whenever it lies beside.
+//! An index without its `.alt` file, for an engine that reads that file whenever it is next to it.
 
 use std::io;
 use std::os::unix::fs::symlink;

@@ -77,7 +77,7 @@ impl<'a, E: CohortEngine> Lanes<'a, E> {
     }
 
     /// A fetch for the first lane where its own `load` says so, for another where that of all does:
-    /// what lies ready behind the first must not keep it from its own input.
+    /// what is ready after the first must not keep it from its own input.
     fn next_fetch(&mut self, if_so: fn(&Load, Capacity) -> bool) -> Option<(usize, Task<'a, E>)> {
         let (all, capacity) = (self.load(), self.capacity);
         let mut is_first = true;
@@ -94,8 +94,8 @@ impl<'a, E: CohortEngine> Lanes<'a, E> {
             return Some((*first, task));
         }
         let expected_bytes: u64 = others.iter().map(|&at| lanes[at].expected_bytes()).sum();
-        let rest_bytes = self.limits.beside_bytes.checked_sub(expected_bytes);
-        others.iter().find_map(|&at| Some((at, lanes[at].next_seed_beside(rest_bytes)?)))
+        let rest_bytes = self.limits.other_lanes_bytes.checked_sub(expected_bytes);
+        others.iter().find_map(|&at| Some((at, lanes[at].next_seed_of_other(rest_bytes)?)))
     }
 
     /// What is ready and in work of all open lanes.
@@ -105,7 +105,7 @@ impl<'a, E: CohortEngine> Lanes<'a, E> {
         all
     }
 
-    /// A lane has failed: nothing more is done for it, nor for those behind it. Those in front go
+    /// A lane has failed: nothing more is done for it, nor for those after it. Those ahead go
     /// on, for one of them may fail, too.
     pub(super) fn give_up(&mut self, lane: usize) {
         self.lanes.truncate(lane);
@@ -121,10 +121,10 @@ impl<'a, E: CohortEngine> Lanes<'a, E> {
 
     /// A batch has been seeded. What its cohort holds, if that is more than may be held at all.
     pub(super) fn seeded(&mut self, lane: usize, seeded: Seeded<E>) -> Option<u64> {
-        let told = self.lanes.get_mut(lane).and_then(|lane| lane.seeded(seeded));
+        let reported = self.lanes.get_mut(lane).and_then(|lane| lane.seeded(seeded));
         let held_bytes = self.lanes.iter().map(Scheduler::held_bytes).sum();
         self.peak_held_bytes = self.peak_held_bytes.max(held_bytes);
-        told
+        reported
     }
 
     /// A cohort's model is known.

@@ -102,8 +102,8 @@ struct Simulation<'a> {
     fails: Option<usize>,
     has_failed: bool,
     most_held_bytes: u64,
-    most_held_beside_bytes: u64,
-    /// Most blocks of a lane that waited for one in front of them.
+    most_held_other_lanes_bytes: u64,
+    /// Most blocks of a lane that waited for one before them.
     most_early_blocks: usize,
 }
 
@@ -162,7 +162,8 @@ impl<'a> Simulation<'a> {
         let held = self.lanes.all().iter().map(Scheduler::held_bytes);
         self.most_held_bytes = self.most_held_bytes.max(held.clone().sum());
         let first = self.lanes.open.first().copied().unwrap_or_default();
-        self.most_held_beside_bytes = self.most_held_beside_bytes.max(held.skip(first + 1).sum());
+        self.most_held_other_lanes_bytes =
+            self.most_held_other_lanes_bytes.max(held.skip(first + 1).sum());
         let early = self.lanes.all().iter().map(|lane| lane.load().early).max();
         self.most_early_blocks = self.most_early_blocks.max(early.unwrap_or_default());
         assert!(self.lanes.open.is_sorted());
@@ -176,7 +177,7 @@ impl<'a> Simulation<'a> {
             Task::Emit(&NoEngine, task) => {
                 self.start_emit(lane, &task.seeded.batch);
                 let batch = &task.seeded.batch;
-                // Ordinals as bwa has them: `(n_processed + singles) / 2` pairs are in front.
+                // Ordinals as bwa has them: `(n_processed + singles) / 2` pairs come first.
                 assert_eq!(*task.model, batch.cohort);
                 assert!(task.ordinals.first_pair >= batch.pairs_before);
                 Work::Other(Task::Emit(&NoEngine, task))
@@ -270,7 +271,7 @@ fn simulate(lanes: &[Vec<&[TestRead]>], setup: Setup) {
     let cohort_bytes = (cohort_bases / 10 + 4) * READ_BYTES;
     let bytes = setup.limit_cohorts.map(|cohorts| (cohort_bytes as f64 * cohorts) as u64);
     let side_by_side = NonZeroUsize::new(setup.side_by_side).unwrap();
-    let limits = HeldLimits { lanes: side_by_side, beside_bytes: bytes[1], ..both(bytes[0]) };
+    let limits = HeldLimits { lanes: side_by_side, other_lanes_bytes: bytes[1], ..both(bytes[0]) };
     let cohorts = (pairing, cohort_bases);
     let scheduler = |input| scheduler_of(input, cohorts, (capacity, limits));
     let schedulers = inputs.iter().map(scheduler).collect();
@@ -283,7 +284,7 @@ fn simulate(lanes: &[Vec<&[TestRead]>], setup: Setup) {
         fails,
         has_failed: false,
         most_held_bytes: 0,
-        most_held_beside_bytes: 0,
+        most_held_other_lanes_bytes: 0,
         most_early_blocks: 0,
     };
     simulation.run();
@@ -305,8 +306,11 @@ fn simulate(lanes: &[Vec<&[TestRead]>], setup: Setup) {
     let unknown_bytes = (workers * (BATCH_READS + 1)) as u64 * READ_BYTES;
     let most_bytes = bytes[0] + bytes[1] + unknown_bytes;
     assert!(peak_held_bytes <= most_bytes, "{peak_held_bytes} held, {bytes:?} allowed");
-    let beside_bytes = simulation.most_held_beside_bytes;
-    assert!(beside_bytes <= bytes[1] + unknown_bytes, "{beside_bytes} held, {bytes:?} allowed");
+    let other_lanes_bytes = simulation.most_held_other_lanes_bytes;
+    assert!(
+        other_lanes_bytes <= bytes[1] + unknown_bytes,
+        "{other_lanes_bytes} held, {bytes:?} allowed"
+    );
     let supplied = workers.min(SUPPLIED_PER_CORE * capacity.cores);
     let most_fetches = (READY_PER_WORKER * supplied).div_ceil(BATCHES_PER_BLOCK) + 1;
     let most_early = EARLY_BLOCKS_PER_WORKER * supplied + most_fetches.min(workers);
@@ -381,7 +385,7 @@ proptest! {
 }
 
 #[test]
-fn a_cohort_over_the_limit_is_told_by_its_own_size() {
+fn a_cohort_over_the_limit_is_reported_by_its_own_size() {
     let mut random = Random::new(7);
     let file = reads(3000, &mut random);
     let input = TestInput::new(&[&file, &file], 1 << 20);
@@ -398,8 +402,8 @@ fn a_cohort_over_the_limit_is_told_by_its_own_size() {
             }
         };
         let held_bytes = READ_BYTES * batch.reads as u64;
-        let told = lanes.seeded(0, Seeded { batch, candidates: (), held_bytes });
-        assert_eq!(told, (index == 5).then_some(limit_bytes + BATCH_READS as u64 * READ_BYTES));
+        let reported = lanes.seeded(0, Seeded { batch, candidates: (), held_bytes });
+        assert_eq!(reported, (index == 5).then_some(limit_bytes + BATCH_READS as u64 * READ_BYTES));
     }
 }
 
@@ -424,7 +428,7 @@ fn reads_that_never_come_are_no_reason_to_wait() {
 }
 
 #[test]
-fn what_is_wrong_with_the_input_is_told_behind_all_pairs_in_front_of_it() {
+fn what_is_wrong_with_the_input_is_reported_after_all_pairs_before_it() {
     let mut random = Random::new(5);
     let long = reads(2000, &mut random);
     let short = &long[..1990];
@@ -463,7 +467,7 @@ fn others_have_what_the_first_lane_leaves() {
     let capacity = capacity(4);
     let bytes = BATCH_READS as u64;
     let two = NonZeroUsize::new(2).unwrap();
-    let limits = HeldLimits { lanes: two, beside_bytes: 2 * bytes, ..both(u64::MAX) };
+    let limits = HeldLimits { lanes: two, other_lanes_bytes: 2 * bytes, ..both(u64::MAX) };
     let mut lanes = Vec::new();
     for input in &inputs {
         let cohorts = (Pairing::TwoFiles, bytes * 10 * 4);
@@ -511,7 +515,7 @@ fn fetch_of(block: Option<InputBlock>) -> Fetch {
 }
 
 /// A lane of two cores and eight workers, with a whole number of cohorts of `cohort_batches`
-/// batches in front of it, all cut.
+/// batches before it, all cut.
 fn cut_cohorts(input: &TestInput, cohort_batches: u64) -> Lanes<'_, NoEngine> {
     let cohort_bases = cohort_batches * BATCH_READS as u64 * 10;
     let capacity = Capacity { workers: 8, cores: 2 };

@@ -9,7 +9,7 @@ mod work;
 use std::num::NonZeroUsize;
 use std::sync::atomic::AtomicU64;
 
-use seqloom_format::templates::PackedTemplates;
+use seqloom_format::PackedTemplates;
 use seqloom_io::source::{InputBlock, ReadSource, SourceError};
 use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::flow;
@@ -40,7 +40,7 @@ pub trait BatchSink: Sync {
     /// When it cannot be made.
     fn scratch(&self) -> Result<Self::Scratch, Self::Error>;
 
-    /// Takes the batch that stands at `sequence` (0, 1, 2, ...) in the output order.
+    /// Takes the batch that is at `sequence` (0, 1, 2, ...) in the output order.
     ///
     /// # Errors
     /// When the batch cannot be stored or written.
@@ -194,7 +194,7 @@ impl<S: std::error::Error> From<SourceError> for IngestError<S> {
 }
 
 impl<S: std::error::Error> IngestError<S> {
-    /// Whether it tells of one lane, which others do not have to do with.
+    /// Whether it concerns one lane, which others have nothing to do with.
     fn is_of_lane(&self) -> bool {
         use IngestError::{CohortTooLarge, Emit, Engine, Input};
         matches!(self, Input(_) | Engine(_) | Emit(_) | CohortTooLarge { .. })
@@ -267,7 +267,7 @@ pub struct Ingested {
 ///
 /// # Errors
 /// The first failure of any worker that is of no lane. Where lanes fail, the failure of the first
-/// of them, for which those in front of it are gone through to their ends.
+/// of them, for which those before it are gone through to their ends.
 pub fn run<A: Aligner, S: BatchSink>(
     lanes: Vec<LaneInput<'_, S>>,
     aligner: &A,

@@ -2,11 +2,11 @@
 //! in it. Lanes side by side are in [`super::lanes`].
 //!
 //! A worker takes the task furthest down the line that is ready, so that memory drains before it
-//! fills: emit, infer, then seed, with a fetch first whenever few batches lie ready.
+//! fills: emit, infer, then seed, with a fetch first whenever few batches are ready.
 //!
 //! Where there are more workers than cores, only as many emit as there are cores. A whole cohort
 //! can be emitted all at once; if everybody did, nobody would be left in the engine, which may wait
-//! for something else than a core. When emission falls behind by a cohort, everybody emits.
+//! for something else than a core. When emission lags by a cohort, everybody emits.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::num::NonZeroUsize;
@@ -29,8 +29,8 @@ pub(super) const READY_PER_WORKER: usize = 2;
 pub(super) const SUPPLIED_PER_CORE: usize = 8;
 /// Batches one block yields, roughly: only used to decide how many fetches to have in flight.
 pub(super) const BATCHES_PER_BLOCK: usize = 3;
-/// Blocks, per worker that is supplied, that may wait for a block in front of them that is still
-/// being fetched: bounds what piles up behind a worker that is held up.
+/// Blocks, per worker that is supplied, that may wait for a block before them that is still
+/// being fetched: bounds what piles up while a worker is held up.
 pub(super) const EARLY_BLOCKS_PER_WORKER: usize = 4;
 
 /// Memory that candidates may hold between seeding and emission.
@@ -43,14 +43,14 @@ pub struct HeldLimits {
     /// Lanes that are ingested side by side.
     pub lanes: NonZeroUsize,
     /// Held by all of these but the first together.
-    pub beside_bytes: u64,
+    pub other_lanes_bytes: u64,
 }
 
 impl HeldLimits {
     /// For one lane after another.
     #[must_use]
     pub fn of_one_lane(ahead_bytes: u64, cohort_bytes: u64) -> Self {
-        Self { ahead_bytes, cohort_bytes, lanes: NonZeroUsize::MIN, beside_bytes: 0 }
+        Self { ahead_bytes, cohort_bytes, lanes: NonZeroUsize::MIN, other_lanes_bytes: 0 }
     }
 }
 
@@ -73,7 +73,7 @@ pub(super) enum Task<'a, E: CohortEngine> {
     Infer(&'a E, ClosedCohort, Vec<Seeded<E>>),
     /// Emit a batch.
     Emit(&'a E, EmitTask<E>),
-    /// Fail for what is wrong with the input behind all batches so far, at this place in the
+    /// Fail for what is wrong with the input after all batches so far, at this place in the
     /// output order.
     Fail(u64, CohortError),
 }
@@ -122,11 +122,11 @@ impl Capacity {
 /// What there is of a lane, or of several.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Load {
-    /// Batches that lie ready.
+    /// Batches that are ready.
     pub(super) ready: usize,
     /// The same, and those of blocks that are being fetched.
     pub(super) coming: usize,
-    /// Blocks that wait for one in front of them.
+    /// Blocks that wait for one before them.
     pub(super) early: usize,
     /// Batches that are being emitted.
     pub(super) emitting: usize,
@@ -156,7 +156,7 @@ pub(super) struct Scheduler<'a, E: CohortEngine> {
     inferring: usize,
     held_bytes: u64,
     largest_batch_bytes: u64,
-    /// Why nothing more can be cut. What was cut in front of it goes to the workers first: they
+    /// Why nothing more can be cut. What was cut before it goes to the workers first: they
     /// may find something wrong with that, and the user is to read of the first thing.
     defect: Option<CohortError>,
     /// Somebody knows that the last batch is through.
@@ -261,7 +261,7 @@ impl<'a, E: CohortEngine> Scheduler<'a, E> {
         first.closed.filter(|closed| closed.batches == first.arrived)
     }
 
-    /// The next batch to seed where no lane is in front.
+    /// The next batch to seed where no lane is ahead.
     pub(super) fn next_seed_of_first(&mut self) -> Option<Task<'a, E>> {
         let batch = self.ready.front()?;
         // The oldest cohort must be seeded whole before anything of it can be emitted; all else
@@ -272,8 +272,9 @@ impl<'a, E: CohortEngine> Scheduler<'a, E> {
         self.seed_next(must_go_on || expected_bytes <= self.limits.ahead_bytes)
     }
 
-    /// The next batch to seed of a lane beside the first, where all these may hold so much more.
-    pub(super) fn next_seed_beside(&mut self, rest_bytes: Option<u64>) -> Option<Task<'a, E>> {
+    /// The next batch to seed of A lane other than the first, where all these may hold so much
+    /// more.
+    pub(super) fn next_seed_of_other(&mut self, rest_bytes: Option<u64>) -> Option<Task<'a, E>> {
         self.seed_next(rest_bytes.is_some_and(|rest| self.largest_batch_bytes <= rest))
     }
 
@@ -301,18 +302,18 @@ impl<'a, E: CohortEngine> Scheduler<'a, E> {
 
     /// A fetch, if one may find something and there is no more than `load`.
     pub(super) fn next_fetch(&mut self, load: &Load) -> Option<Task<'a, E>> {
-        let wanted = READY_PER_WORKER * self.capacity.supplied() + BATCHES_PER_BLOCK;
+        let requested = READY_PER_WORKER * self.capacity.supplied() + BATCHES_PER_BLOCK;
         // Whatever an early block waits for is being fetched, so that a fetch is sure to end.
         let early_at_most = EARLY_BLOCKS_PER_WORKER * self.capacity.supplied();
         let has_more = self.fetches.may_start() && !self.cutter.finished();
-        let wants_more = has_more && load.early < early_at_most && load.coming < wanted;
+        let wants_more = has_more && load.early < early_at_most && load.coming < requested;
         wants_more.then(|| {
             self.fetches.start();
             Task::Fetch
         })
     }
 
-    /// The defect of the input, when all batches in front of it have been handed out.
+    /// The defect of the input, when all batches before it have been handed out.
     pub(super) fn next_failure(&mut self) -> Option<Task<'a, E>> {
         if !self.ready.is_empty() || self.fetches.in_work() > 0 {
             return None;

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use seqloom_format::templates::PackedTemplates;
+use seqloom_format::PackedTemplates;
 use seqloom_io::source::{FetchScratch, ReadSource};
 use seqloom_runtime::failure::{Failure, lock};
 use seqloom_runtime::flow::{Flow, Shared};
@@ -169,7 +169,7 @@ impl<'a, A: Aligner, S: BatchSink> Ingest<'a, A, S> {
         Ok(())
     }
 
-    /// A lane has failed: nobody continues it, nor those behind it.
+    /// A lane has failed: nobody continues it, nor those after it.
     fn give_up(&self, lane: usize) {
         self.shared.scheduler().update(|lanes| lanes.give_up(lane));
         self.shared.scheduler().wake_all();
@@ -177,7 +177,7 @@ impl<'a, A: Aligner, S: BatchSink> Ingest<'a, A, S> {
     }
 
     /// A lane's input is malformed: batches are handed out in order and the defect of a whole file
-    /// behind them, so that of several such the first is known before all workers have stopped.
+    /// after them, so that of several such the first is known before all workers have stopped.
     fn fail_at(&self, lane: usize, sequence: u64, error: CohortError) {
         self.lanes[lane].failure.set_at(sequence, error.into());
         self.give_up(lane);

@@ -22,7 +22,7 @@ pub fn run<Index>(searches: &mut [impl Search<Index>], index: &Index, active: &m
         && is_x86_feature_detected!("bmi1")
         && is_x86_feature_detected!("bmi2")
     {
-        // SAFETY: the processor has all of these, as was asked just now.
+        // SAFETY: the processor has all of these, as was checked just now.
         unsafe { run_with_bits(searches, index, active) };
         return;
     }

@@ -1,4 +1,4 @@
-//! Asking the processor for memory before it is needed.
+//! Prefetching memory before it is needed.
 #![allow(unsafe_code)]
 
 /// Has the processor fetch `value`, which need not come in time.

@@ -58,7 +58,7 @@ pub struct Walk {
 pub enum Step {
     /// The place of the walk's first row.
     Place(u64),
-    /// The base in front of all that was passed.
+    /// The base before all that was passed.
     Base(usize),
 }
 
@@ -74,15 +74,15 @@ impl<'a> Rows<'a> {
         &self.parts.blocks[(row >> 6) as usize]
     }
 
-    /// How often `base` stands in front of `row` in the transform.
+    /// How often `base` occurs before `row` in the transform.
     #[inline(always)]
     fn before(&self, base: usize, row: u64) -> u64 {
         let block = self.block(row);
-        let in_front = !(u64::MAX >> (row & 63));
-        block.before[base] as u64 + u64::from((block.rows[base] & in_front).count_ones())
+        let preceding = !(u64::MAX >> (row & 63));
+        block.before[base] as u64 + u64::from((block.rows[base] & preceding).count_ones())
     }
 
-    /// The rows of what `interval` has with `base` in front of it. Of none, `first` is the row
+    /// The rows of what `interval` has with `base` before it. Of none, `first` is the row
     /// that the first of them would have.
     #[inline(always)]
     pub fn extend(&self, interval: Interval, base: usize) -> Interval {
@@ -91,9 +91,9 @@ impl<'a> Rows<'a> {
         Interval { first: self.parts.first_rows[base] + first, count: last - first }
     }
 
-    /// The rows of what `of` has with `base` behind it (Li 2012, doi:10.1093/bioinformatics/bts280,
-    /// algorithm 3): turned round, its complement stands in front. Of the rows of `of`, those with
-    /// the sentinel behind it come first, then those with a smaller base.
+    /// The rows of what `of` has with `base` after it (Li 2012, doi:10.1093/bioinformatics/bts280,
+    /// algorithm 3): turned round, its complement comes first. Of the rows of `of`, those with
+    /// the sentinel after it come first, then those with a smaller base.
     #[inline(always)]
     pub fn extend_forwards(&self, of: TwoWay, base: usize) -> TwoWay {
         let (longer, sentinel) = self.extend_all(of.turned());
@@ -105,7 +105,7 @@ impl<'a> Rows<'a> {
         TwoWay { rows, turned: longer.first }
     }
 
-    /// As [`Rows::extend_forwards`], with `base` in front of it.
+    /// As [`Rows::extend_forwards`], with `base` before it.
     #[inline(always)]
     pub fn extend_backwards(&self, of: TwoWay, base: usize) -> TwoWay {
         let turned = TwoWay { rows: of.turned(), turned: of.rows.first };
@@ -121,13 +121,13 @@ impl<'a> Rows<'a> {
         TwoWay { rows, turned: first[3 - base] }
     }
 
-    /// How often each base stands in front of `row` in the transform.
+    /// How often each base occurs before `row` in the transform.
     #[inline(always)]
     fn all_before(&self, row: u64) -> [u64; 4] {
         let block = self.block(row);
-        let in_front = !(u64::MAX >> (row & 63));
+        let preceding = !(u64::MAX >> (row & 63));
         std::array::from_fn(|base| {
-            block.before[base] as u64 + u64::from((block.rows[base] & in_front).count_ones())
+            block.before[base] as u64 + u64::from((block.rows[base] & preceding).count_ones())
         })
     }
 
@@ -150,7 +150,7 @@ impl<'a> Rows<'a> {
         Interval { first: 0, count: self.parts.first_rows[4] }
     }
 
-    /// The rows of all strings of so many bases. They are made longer by a base in front, those of
+    /// The rows of all strings of so many bases. They are made longer by a leading base, those of
     /// each length in order, so that the index is read from its beginning to its end for each base.
     #[must_use]
     pub fn starts(&self, bases: usize) -> Starts {
@@ -195,7 +195,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// As [`Rows::step`]; tells the base that the walk passes.
+    /// As [`Rows::step`]; returns the base that the walk passes.
     #[inline(always)]
     pub fn step_over(&self, walk: &mut Walk) -> Step {
         let row = walk.row;
@@ -276,24 +276,28 @@ mod tests {
             Some(TwoWay { rows, turned: turned.first })
         }
 
-        /// Compares what `string`, which occurs as `rows` says, has in front and behind, and so on
+        /// Compares what `string`, which occurs as `rows` says, has before and after it, and so on
         /// with all that occurs.
         fn compare_longer(&self, string: &mut Vec<u8>, rows: TwoWay) {
             let searched = Rows::new(self.loaded.parts());
             for base in 0..4 {
-                let in_front = searched.extend(rows.rows, base);
+                let preceding = searched.extend(rows.rows, base);
                 let expected = self.rows_of(&[&[base as u8], &string[..]].concat());
-                assert_eq!((in_front.count > 0).then_some(in_front), expected, "{base} {string:?}");
-                let expected = in_front.count > 0;
-                let in_front = searched.extend_backwards(rows, base);
+                assert_eq!(
+                    (preceding.count > 0).then_some(preceding),
+                    expected,
+                    "{base} {string:?}"
+                );
+                let expected = preceding.count > 0;
+                let preceding = searched.extend_backwards(rows, base);
                 let longer = self.two_way_of(&[&[base as u8], &string[..]].concat());
-                assert_eq!(expected.then_some(in_front), longer, "{base} {string:?}");
-                let behind = searched.extend_forwards(rows, base);
+                assert_eq!(expected.then_some(preceding), longer, "{base} {string:?}");
+                let after = searched.extend_forwards(rows, base);
                 string.push(base as u8);
                 let expected = self.two_way_of(string);
-                assert_eq!((behind.rows.count > 0).then_some(behind), expected, "{string:?}");
+                assert_eq!((after.rows.count > 0).then_some(after), expected, "{string:?}");
                 if expected.is_some() {
-                    self.compare_longer(string, behind);
+                    self.compare_longer(string, after);
                 }
                 string.pop();
             }
@@ -301,7 +305,7 @@ mod tests {
     }
 
     /// A random text, one of repeats, one that occurs in itself turned round, and short ones, at
-    /// whose ends most strings lie.
+    /// whose ends most strings are.
     fn texts() -> Vec<Vec<u8>> {
         let random: Vec<u8> =
             (0..90_u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 29) as u8 & 3).collect();

@@ -6,7 +6,7 @@ use crate::index::CODE;
 /// Bases in a word.
 pub const WORD_BASES: usize = 32;
 
-/// Packed bases, 32 a word, the first in the highest bits; what lies behind the last is zero.
+/// Packed bases, 32 a word, the first in the highest bits; what is after the last is zero.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Bases {
     words: Vec<u64>,
@@ -44,7 +44,7 @@ impl Bases {
     }
 
     /// Takes `length` symbols of `T`, the forward strand and its reverse complement, from `start`.
-    /// They must lie on one strand.
+    /// They must be on one strand.
     pub(crate) fn take_window(&mut self, genome: Genome<'_>, start: u64, length: usize) {
         self.words.clear();
         self.length = length;
@@ -54,7 +54,7 @@ impl Bases {
         }
     }
 
-    /// Up to 32 bases from `at`, in the highest bits; zeros behind the last.
+    /// Up to 32 bases from `at`, in the highest bits; zeros after the last.
     pub(crate) fn word(&self, at: usize) -> u64 {
         let (index, shift) = (at / WORD_BASES, 2 * (at % WORD_BASES));
         let word = |index: usize| self.words.get(index).copied().unwrap_or(0);
@@ -87,7 +87,7 @@ impl Bases {
         out.truncate(self.length);
     }
 
-    /// Bits of the bases of `[from, from + 32)` that differ from those of `other`, which lies
+    /// Bits of the bases of `[from, from + 32)` that differ from those of `other`, which is
     /// `shift` further there: the higher bit of a base's two, for places below `end` alone.
     #[inline]
     fn differences(&self, other: &Self, shift: usize, from: usize, end: usize) -> u64 {
@@ -97,7 +97,7 @@ impl Bases {
         if count >= WORD_BASES { bits } else { bits & !(u64::MAX >> (2 * count)) }
     }
 
-    /// Where this read differs from `other`, whose base `shift` stands at its first base. False if
+    /// Where this read differs from `other`, whose base `shift` is at its first base. False if
     /// there are more than `most` places.
     pub(crate) fn mismatches(
         &self,
@@ -159,7 +159,7 @@ impl Genome<'_> {
         }
     }
 
-    /// `count` symbols of `T`, 1 to 32, in the highest bits. They must lie on one strand.
+    /// `count` symbols of `T`, 1 to 32, in the highest bits. They must be on one strand.
     #[inline(always)]
     pub fn word(&self, start: u64, count: usize) -> u64 {
         if start < self.bases {

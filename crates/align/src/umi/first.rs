@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use seqloom_format::reads::ReadBlock;
+use seqloom_format::ReadBlock;
 
 use super::{ReadStructure, UmiError, UmiRules, UmiSource, append_bases, append_text, text};
 

@@ -11,7 +11,7 @@ use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::str::FromStr;
 
-use seqloom_format::reads::ReadBlock;
+use seqloom_format::ReadBlock;
 
 use crate::cohort::Mates;
 pub use first::OneUmi;
@@ -23,9 +23,9 @@ pub(crate) const TAGS: [[u8; 2]; 2] = [*b"RX", *b"QX"];
 /// Where UMIs are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UmiSource {
-    /// Behind the last `:` of the read's name, or behind a `_` there.
+    /// After the last `:` of the read's name, or after a `_` there.
     Name,
-    /// In the first word behind the name: its last field between colons, or that with this number.
+    /// In the first word after the name: its last field between colons, or that with this number.
     Comment(Option<NonZeroUsize>),
     /// Among the bases of the first and the second read.
     Reads([Option<ReadStructure>; 2]),
@@ -181,7 +181,7 @@ fn check_length(read: usize, bases: usize, structure: &ReadStructure) -> Result<
 
 impl UmiSource {
     /// Where in a read the bases are that are aligned: all of them if the read does not fit, of
-    /// which [`UmiTags::push`] tells.
+    /// which [`UmiTags::push`] reports.
     pub(crate) fn template(&self, read: usize, bases: usize) -> Range<usize> {
         let structure = match self {
             Self::Reads(structures) => structures.get(read).and_then(Option::as_ref),
@@ -226,15 +226,15 @@ fn field_of_comment(line: Option<&[u8]>, field: Option<NonZeroUsize>) -> Option<
     found.filter(|it| !it.is_empty())
 }
 
-/// Illumina's names have the UMI as their eighth field; UMI-tools appends it behind a `_`.
+/// Illumina's names have the UMI as their eighth field; UMI-tools appends it after a `_`.
 fn umi_in_name(name: &[u8]) -> Option<&[u8]> {
     let mut fields = name.rsplit(|&byte| byte == b':');
     let last = fields.next()?;
-    let in_front = fields.count();
-    let underscore = last.iter().rposition(|&byte| byte == b'_').filter(|_| in_front != 7);
+    let preceding = fields.count();
+    let underscore = last.iter().rposition(|&byte| byte == b'_').filter(|_| preceding != 7);
     let umi = match underscore {
         Some(at) => &last[at + 1..],
-        None if in_front > 0 => last,
+        None if preceding > 0 => last,
         None => return None,
     };
     (!umi.is_empty()).then_some(umi)

@@ -2,7 +2,7 @@
 //!
 //! A structure is a row of segments, each a length and a letter: `M` a UMI, `S` skipped, `T` the
 //! template. `+` in place of the last length is all that is left. Here a structure has one `T`, so
-//! that what is aligned is one piece of the read, and the length of every `M` is told.
+//! that what is aligned is one piece of the read, and the length of every `M` is written.
 
 use std::ops::Range;
 use std::str::FromStr;
@@ -25,11 +25,11 @@ pub struct ReadStructure {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum StructureError {
     /// It is no row of segments.
-    #[error("is no read structure: lengths, each with M, S or T behind it, such as 8M5S+T")]
+    #[error("is no read structure: lengths, each followed by M, S or T, such as 8M5S+T")]
     Malformed,
-    /// `+` stands elsewhere.
-    #[error("has a + in front of its last segment, whose length alone may be left open")]
-    OpenInFront,
+    /// `+` is elsewhere.
+    #[error("has a + before its last segment, whose length alone may be left open")]
+    OpenBefore,
     /// A UMI without a length.
     #[error("has +M; the length of a UMI is a number")]
     OpenUmi,
@@ -53,7 +53,7 @@ impl FromStr for ReadStructure {
         let mut templates = 0;
         for segment in text.split_inclusive(|letter: char| letter.is_ascii_alphabetic()) {
             if found.is_open {
-                return Err(StructureError::OpenInFront);
+                return Err(StructureError::OpenBefore);
             }
             let at = segment.char_indices().next_back().map_or(0, |(at, _)| at);
             let (length, kind) = segment.split_at(at);
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn what_is_no_structure_is_refused() {
-        use StructureError::{Malformed, OpenInFront, OpenUmi, Templates};
+        use StructureError::{Malformed, OpenBefore, OpenUmi, Templates};
         let t = |text: &str, expected| {
             assert_eq!(text.parse::<ReadStructure>(), Err(expected), "{text}");
         };
@@ -144,7 +144,7 @@ mod tests {
         t("8M+S", Templates);
         t("8M5T5T", Templates);
         t("+M", OpenUmi);
-        t("+T8M", OpenInFront);
+        t("+T8M", OpenBefore);
         t("8", Malformed);
         t("M+T", Malformed);
         t("0M+T", Malformed);

@@ -1,5 +1,5 @@
 //! Any bytes as comments, as fields of unaligned BAM, or as files of an index. The property tests
-//! beside this file and the fuzz targets call the same functions.
+//! next to this file and the fuzz targets call the same functions.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -12,7 +12,7 @@ use seqloom_align::cohort::{BATCH_READS, Pairing};
 use seqloom_align::engine::fake::{FakeEngine, FakeOptions};
 use seqloom_align::engine::{CohortEngine, EngineError, EngineReads, RecordSink, SeededBatch};
 use seqloom_align::ingest::{self, BatchSink, HeldLimits, IngestOptions, IngestTrace, LaneInput};
-use seqloom_format::templates::PackedTemplates;
+use seqloom_format::PackedTemplates;
 use seqloom_io::source::{ReadSource, SourceOptions};
 use seqloom_runtime::placement::Plan;
 

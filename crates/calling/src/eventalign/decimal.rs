@@ -1,4 +1,4 @@
-//! Numbers as C's `printf` and `ostream` write them, without asking for memory.
+//! Numbers as C's `printf` and `ostream` write them, without allocating.
 
 use std::io::Write;
 
@@ -136,7 +136,7 @@ fn push_general_slowly(out: &mut Vec<u8>, value: f64) {
     }
 }
 
-/// Removes zeros behind the point, and then the point.
+/// Removes zeros after the point, and then the point.
 fn trim_zeros(out: &mut Vec<u8>, begin: usize) {
     if !out[begin..].contains(&b'.') {
         return;

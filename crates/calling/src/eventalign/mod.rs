@@ -19,6 +19,6 @@ pub struct EventRow {
     pub(crate) event: u32,
     /// Rank of the k-mer in the model, on the strand that was sequenced.
     pub(crate) rank: u32,
-    /// The event has no level, and stands at this k-mer only for its order.
+    /// The event has no level, and is at this k-mer only for its order.
     pub(crate) is_bad: bool,
 }

@@ -67,7 +67,7 @@ const SUMMARY: &str = "read_index\tread_name\tfast5_path\tmodel_name\tstrand\tnu
     7\tr1\ta.fast5\t\ttemplate\t3\t0\t1\t1\t0.00\t2.000\t1.250\t0.000\t1.440\n";
 
 #[test]
-fn lines_have_the_columns_that_were_asked_for() {
+fn lines_have_the_columns_that_were_requested() {
     let expected = "contig\tposition\treference_kmer\tread_index\tstrand\tevent_index\
         \tevent_level_mean\tevent_stdv\tevent_length\tmodel_kmer\tmodel_mean\tmodel_stdv\
         \tstandardized_level\n\

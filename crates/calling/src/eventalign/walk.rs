@@ -1,7 +1,7 @@
 //! Events along the reference, piece by piece.
 //!
-//! The HMM would need memory for the whole read at once, so it is asked about some hundred bases,
-//! believed for the first fifty events, and asked again from there: nanopolish's way, whose steps
+//! The HMM would need memory for the whole read at once, so it is computed over some hundred bases,
+//! believed for the first fifty events, and checked again from there: nanopolish's way, whose steps
 //! decide where each event lands.
 
 use std::ops::RangeInclusive;
@@ -17,7 +17,7 @@ use crate::pore_model::PoreModel;
 
 use super::EventRow;
 
-/// Bases of the reference that are asked about at once (nanopolish).
+/// Bases of the reference that are aligned at once (nanopolish).
 const PIECE_BP: u32 = 100;
 
 /// Events of a piece that are believed, unless it is the last one (nanopolish).
@@ -55,12 +55,12 @@ impl Walk<'_> {
 
     /// The last pair at or before base `offset` of the reference, sought from pair `from` on.
     fn pair_at(&self, offset: u32, from: usize) -> usize {
-        let behind = self.pairs[from..].partition_point(|pair| pair.offset <= offset);
-        (from + behind).saturating_sub(1)
+        let after = self.pairs[from..].partition_point(|pair| pair.offset <= offset);
+        (from + after).saturating_sub(1)
     }
 }
 
-/// Where the walk stands, and where the piece that begins there ends.
+/// Where the walk is, and where the piece that begins there ends.
 #[derive(Debug, Clone, Copy)]
 struct Piece {
     /// First base, from the start of the alignment.
@@ -123,7 +123,7 @@ fn followed<'a>(
 }
 
 /// The piece from base `start` and event `first_event` on. None if it is too short to be aligned:
-/// behind a large deletion there is nothing to go on with.
+/// after a large deletion there is nothing to go on with.
 fn next_piece(walk: &Walk<'_>, start: u32, first_event: u32, pair: usize) -> Option<Piece> {
     let end_pair = walk.pair_at(start.saturating_add(PIECE_BP), pair);
     let AlignedBase { offset: end, position } = walk.pairs[end_pair];

@@ -1,6 +1,6 @@
 //! Raw samples to current, and current to events.
 //!
-//! A boundary between events is a peak of Welch's t-statistic between the samples before and behind
+//! A boundary between events is a peak of Welch's t-statistic between the samples before and after
 //! it, in windows of two lengths; the short window's peaks win. The statistic is computed from
 //! prefix sums. Which steps are rounded to 32 bits follows scrappie, so that boundaries fall where
 //! nanopolish and f5c have them.
@@ -21,7 +21,7 @@ pub(crate) struct DetectOptions {
     pub(crate) short_threshold: f32,
     /// What a peak of the long windows must exceed.
     pub(crate) long_threshold: f32,
-    /// How far a peak must stand above what is beside it.
+    /// How far a peak must be above what is next to it.
     pub(crate) peak_height: f32,
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn detect(
     cut(sums, square_sums, &scratch.boundaries, events);
 }
 
-/// Sums of samples and of squares, each in front of the sample of its place; one more than samples.
+/// Sums of samples and of squares, each before the sample of its place; one more than samples.
 fn prefix_sums(samples: &[f32], sums: &mut Vec<f64>, square_sums: &mut Vec<f64>) {
     let (mut sum, mut square_sum) = (0.0, 0.0);
     sums.resize(samples.len() + 1, 0.0);
@@ -101,7 +101,7 @@ struct Detector {
     is_valid: bool,
 }
 
-/// What a window length asks of a peak.
+/// What a window length requires of a peak.
 #[derive(Debug, Clone, Copy)]
 struct PeakRule {
     /// Samples of a window.
@@ -159,7 +159,7 @@ fn find_boundaries(
         let (peak, highest) =
             if value > short.value { (at, value) } else { (short.peak, short.value) };
         if short.peak != NO_PEAK && highest > short_rule.threshold {
-            // A peak of the short windows that will count: the long ones begin anew behind it.
+            // A peak of the short windows that will count: the long ones begin anew after it.
             (long, masked_to) = (Detector::NEW, peak + short_rule.window);
         }
         if let Some(peak) = short.step(at, value, short_rule) {
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_the_stretches_of_one_level() {
+    fn events_are_the_runs_of_one_level() {
         let samples = steps(&[(80.0, 12), (100.0, 9), (70.0, 15), (90.0, 12)]);
         let events = events_of(&samples, &DetectOptions::DNA);
         assert_eq!(events.start_samples, [0, 12, 21, 36]);

@@ -1,4 +1,4 @@
-//! Events: stretches of samples of one level, how they follow the k-mers of a read, and how a
+//! Events: runs of samples of one level, how they follow the k-mers of a read, and how a
 //! read's levels are scaled to those of the pore model.
 //!
 //! [`read::align_read`] does all of it for a read; the parts are pure functions on buffers that the

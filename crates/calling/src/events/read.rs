@@ -129,7 +129,7 @@ pub(crate) struct BasecalledRead<'a> {
 }
 
 /// Aligns a read's signal to its own bases. `out` is replaced; after an error it holds nothing of
-/// use. No memory is asked for once the buffers have grown.
+/// use. No memory is allocated once the buffers have grown.
 ///
 /// # Errors
 /// [`SkipReason`].

@@ -7,12 +7,12 @@
 #![allow(unsafe_code)] // features that are looked for at run time
 
 /// The statistic at each sample between the `window` samples before it and those from it on; 0
-/// where one of the windows is not whole. `sums` and `square_sums` are in front of each sample, and
-/// behind the last one.
+/// where one of the windows is not whole. `sums` and `square_sums` are before each sample, and
+/// One past the last one.
 pub(super) fn statistic(sums: &[f64], square_sums: &[f64], window: usize, out: &mut Vec<f32>) {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
-        // SAFETY: the machine has AVX2 and FMA, the only features that the function asks for.
+        // SAFETY: the machine has AVX2 and FMA, the only features that the function requires.
         unsafe { with_fma(sums, square_sums, window, out) };
         return;
     }
@@ -65,14 +65,14 @@ fn fill(
     for at in 0..count {
         // Only the first window's sums are used in 64 bits, as in scrappie.
         let mean_before = divide_wide(s1[at] - s0[at]) as f32;
-        let mean_behind = divide((s2[at] - s1[at]) as f32);
+        let mean_after = divide((s2[at] - s1[at]) as f32);
         let square_before = divide_wide(q1[at] - q0[at]);
-        let square_behind = divide((q2[at] - q1[at]) as f32);
+        let square_after = divide((q2[at] - q1[at]) as f32);
         let variance = square_before - f64::from(mean_before * mean_before)
-            + f64::from(square_behind)
-            - f64::from(mean_behind * mean_behind);
+            + f64::from(square_after)
+            - f64::from(mean_after * mean_after);
         let variance = (variance as f32).max(f32::MIN_POSITIVE);
-        out[at] = (mean_behind - mean_before).abs() / divide(variance).sqrt();
+        out[at] = (mean_after - mean_before).abs() / divide(variance).sqrt();
     }
 }
 

@@ -20,7 +20,7 @@ pub enum Skip {
     BadCigar,
     /// Its reference sequence is not in the FASTA.
     ContigMissing,
-    /// It reaches behind the end of its reference sequence.
+    /// It reaches past the end of its reference sequence.
     BehindContig,
     /// No read of its name is among the sequences.
     NoSequence,

@@ -3,8 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use seqloom_io::alignments::AlignmentError;
-use seqloom_io::indexed_fasta::IndexedFastaError;
-use seqloom_io::random_text::TextError;
+use seqloom_io::{IndexedFastaError, TextError};
 use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::pool::Stopped;
 
@@ -16,7 +15,7 @@ pub enum CallError {
     Alignments(#[from] AlignmentError),
     /// It is not sorted by coordinate.
     #[error(
-        "{}: record {name} is in front of the one before it; calling wants reads sorted by \
+        "{}: record {name} sorts before its predecessor; calling wants reads sorted by \
          coordinate: `seqloom prep` or `samtools sort` sorts them", path.display()
     )]
     Unsorted {

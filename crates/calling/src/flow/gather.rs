@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use seqloom_format::bam::RecordRef;
 use seqloom_format::signal::SignalRead;
-use seqloom_io::indexed_fasta::IndexedFastaError;
-use seqloom_io::random_text::{TextError, TextScratch};
+use seqloom_io::{IndexedFastaError, TextError, TextScratch};
 use seqloom_signal::flow::pass::Components;
 
 use super::CallTimes;

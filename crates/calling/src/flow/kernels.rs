@@ -26,7 +26,7 @@ const EVENT_BYTES_PER_SAMPLE: u64 = 36;
 /// Events per base of an ordinary read: as many bands has the alignment, and one more per base.
 const EVENTS_PER_BASE: u64 = 3;
 
-/// Bytes per band of 100 cells: a byte of trace for each, and where it lies.
+/// Bytes per band of 100 cells: a byte of trace for each, and where it is.
 const BYTES_PER_BAND: u64 = 112;
 
 /// Bytes that aligning events to a read takes, about.
@@ -81,11 +81,11 @@ pub struct MethylationKernel {
     pub call: CallOptions,
     /// Columns.
     pub format: TableFormat,
-    /// Where groups must lie, first and last C.
+    /// Where groups must be, first and last C.
     pub region: Option<RangeInclusive<u64>>,
     /// Records get tags.
     pub has_record: bool,
-    /// What each read says of single sites is wanted, with this cut-off.
+    /// What each read says of single sites is requested, with this cut-off.
     pub outcomes: Option<Cutoff>,
 }
 

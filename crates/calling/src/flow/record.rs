@@ -5,14 +5,14 @@ use seqloom_format::bam::{Flags, RecordRef, framed_records};
 use super::account::Skip;
 use crate::aligned_read::AlignedBase;
 
-/// A stretch of a reference sequence.
+/// A region of a reference sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Region {
     /// Index of the sequence in the header of the BAM.
     pub reference_id: i32,
     /// First base, 0-based.
     pub start: u64,
-    /// Behind the last base.
+    /// One past the last base.
     pub end: u64,
 }
 
@@ -66,7 +66,7 @@ fn reaches_into(record: &RecordRef<'_>, region: &Region) -> bool {
     record.reference_id() == region.reference_id && start < region.end && end > region.start
 }
 
-/// Where a record stands in an order by coordinate: those without a reference sequence come last,
+/// Where a record is in an order by coordinate: those without a reference sequence come last,
 /// those without a position first of their sequence.
 #[must_use]
 pub(super) fn place(record: &RecordRef<'_>) -> u64 {
@@ -79,12 +79,12 @@ pub(super) fn place_of(reference_id: i32, position: i64) -> u64 {
         | (position + 1).clamp(0, i64::from(u32::MAX)).cast_unsigned()
 }
 
-/// A record to be called, and those in front of it that are not: ranges of a block.
+/// A record to be called, and those before it that are not: ranges of a block.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Unit {
     /// Where the skipped records begin.
     pub(super) start: usize,
-    /// Where the record begins (with its length in front).
+    /// Where the record begins (including its length).
     pub(super) record: usize,
     /// Where it ends; `record` if there is none.
     pub(super) end: usize,
@@ -96,20 +96,20 @@ pub(super) struct Unit {
 
 /// What one look at the records of a block says.
 #[derive(Debug, Default)]
-pub(super) struct Survey {
+pub(super) struct Scan {
     pub(super) units: Vec<Unit>,
     /// Records that count.
     pub(super) records: u64,
     /// Places of the first and last record.
     pub(super) first_place: Option<u64>,
     pub(super) last_place: u64,
-    /// Where the first record begins that is in front of the one before it.
+    /// Where the first record begins that is before the one before it.
     pub(super) unsorted_at: Option<usize>,
 }
 
 /// Looks at the records of a block.
-pub(super) fn survey(bytes: &[u8], filter: &Filter) -> Survey {
-    let mut survey = Survey::default();
+pub(super) fn scan(bytes: &[u8], filter: &Filter) -> Scan {
+    let mut scan = Scan::default();
     let mut unit_start = 0;
     let mut records = framed_records(bytes);
     let mut start = 0;
@@ -118,25 +118,25 @@ pub(super) fn survey(bytes: &[u8], filter: &Filter) -> Survey {
         // The source has checked all records.
         let Ok(record) = RecordRef::new(body) else { continue };
         let place = place(&record);
-        if survey.first_place.is_some() && place < survey.last_place {
-            survey.unsorted_at.get_or_insert(start);
+        if scan.first_place.is_some() && place < scan.last_place {
+            scan.unsorted_at.get_or_insert(start);
         }
-        survey.first_place.get_or_insert(place);
-        survey.last_place = place;
-        let (counts, ordinal) = (filter.covers(&record), survey.records);
+        scan.first_place.get_or_insert(place);
+        scan.last_place = place;
+        let (counts, ordinal) = (filter.covers(&record), scan.records);
         if counts && filter.refuses(&record).is_none() {
             let bases = read_bases(&record);
-            survey.units.push(Unit { start: unit_start, record: start, end, ordinal, bases });
+            scan.units.push(Unit { start: unit_start, record: start, end, ordinal, bases });
             unit_start = end;
         }
-        survey.records += u64::from(counts);
+        scan.records += u64::from(counts);
         start = end;
     }
     if unit_start < bytes.len() {
-        let (record, end, ordinal) = (bytes.len(), bytes.len(), survey.records);
-        survey.units.push(Unit { start: unit_start, record, end, ordinal, bases: 0 });
+        let (record, end, ordinal) = (bytes.len(), bytes.len(), scan.records);
+        scan.units.push(Unit { start: unit_start, record, end, ordinal, bases: 0 });
     }
-    survey
+    scan
 }
 
 /// Bases of a record's read, those that are clipped included.
@@ -252,8 +252,8 @@ mod tests {
             let body = body(&format!("r 0 c 5 60 {cigar} * 0 0 {bases} *"));
             let record = RecordRef::new(&body).unwrap();
             let mut pairs = vec![AlignedBase { offset: 9, position: 9 }];
-            let less = |in_front: u32| {
-                let base = |&(offset, at)| AlignedBase { offset, position: at - in_front };
+            let less = |before: u32| {
+                let base = |&(offset, at)| AlignedBase { offset, position: at - before };
                 expected.iter().map(base).collect::<Vec<_>>()
             };
             aligned_pairs(&record, HardClips::Counted, &mut pairs);
@@ -335,7 +335,7 @@ mod tests {
             "c 0 c 4 60 2M * 0 0 AC *",
             "d 0 c 6 60 1M * 0 0 A *",
         ]);
-        let found = survey(&bytes, &filter);
+        let found = scan(&bytes, &filter);
         assert_eq!(found.records, 2);
         let ordinals: Vec<u64> = found.units.iter().map(|unit| unit.ordinal).collect();
         assert_eq!(ordinals, [1, 2]);
@@ -359,14 +359,14 @@ mod tests {
     }
 
     #[test]
-    fn a_survey_cuts_behind_every_record_that_is_called() {
+    fn a_scan_cuts_after_every_record_that_is_called() {
         let bytes = framed(&[
             "a 4 * 0 0 * * 0 0 A *",
             "b 0 c 5 60 2M * 0 0 AC *",
             "c 0 c 4 60 2M1H * 0 0 AC *",
             "d 256 d 4 60 1M * 0 0 A *",
         ]);
-        let found = survey(&bytes, &ALL);
+        let found = scan(&bytes, &ALL);
         let ordinals: Vec<(u64, u64)> =
             found.units.iter().map(|unit| (unit.ordinal, unit.bases)).collect();
         assert_eq!(ordinals, [(1, 2), (2, 3), (4, 0)]);
@@ -375,6 +375,6 @@ mod tests {
         assert_eq!(found.units[2].record, found.units[2].end);
         assert_eq!(found.unsorted_at, Some(found.units[0].record));
         assert_eq!(found.first_place, Some(place_of(-1, -1)));
-        assert_eq!(survey(b"", &ALL).units, []);
+        assert_eq!(scan(b"", &ALL).units, []);
     }
 }

@@ -5,8 +5,8 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 
 use seqloom_format::bam::{Flags, RecordRef, framed_records};
+use seqloom_io::IndexedFasta;
 use seqloom_io::alignments::{AlignmentError, AlignmentScratch, AlignmentSource};
-use seqloom_io::indexed_fasta::IndexedFasta;
 use seqloom_runtime::failure::lock;
 use seqloom_runtime::flow::{self, Flow, Shared};
 use seqloom_runtime::order::Ordered;
@@ -17,12 +17,12 @@ use seqloom_runtime::trace::Stage;
 use super::account::{CallAccount, Skip};
 use super::error::CallError;
 use super::gather::{NotCalled, ReadScratch};
-use super::record::{Filter, HardClips, name_of, survey};
+use super::record::{Filter, HardClips, name_of, scan};
 use super::sequences::ReadSequences;
 use super::signals::SignalFiles;
 use super::{CallTimes, ReadInput, ReadKernel};
 use crate::aligned_read::AlignedRead;
-use crate::flow::scheduler::{Cost, Job, Limits, Scheduler, Surveyed, Task};
+use crate::flow::scheduler::{Cost, Job, Limits, Scanned, Scheduler, Task};
 use seqloom_signal::flow::pass::Components;
 
 /// Samples per base that are expected of a read before its signal is read: 5 kHz at 400 bases a
@@ -93,9 +93,9 @@ pub struct CallTotals {
     pub peak_bytes: u64,
 }
 
-/// A record whose turn it is, and those in front of it that are not called.
+/// A record whose turn it is, and those before it that are not called.
 pub struct Committed<'a, O> {
-    /// Records that are not called, each with its length in front; not all are of the region.
+    /// Records that are not called, each preceded by its length; not all are of the region.
     pub skipped: &'a [u8],
     /// The record, likewise; none at the end of a block.
     pub record: Option<&'a [u8]>,
@@ -229,8 +229,8 @@ where
         let fetched = self.times.bam.time(|| {
             let fetched = source.fetch(&mut worker.fetch)?;
             Ok::<_, AlignmentError>(fetched.map(|block| {
-                let found = survey(&block.bytes, &self.inputs.filter);
-                Surveyed { block, found }
+                let found = scan(&block.bytes, &self.inputs.filter);
+                Scanned { block, found }
             }))
         })?;
         let cost = |bases| self.cost(bases, bases * SAMPLES_PER_BASE);
@@ -257,7 +257,7 @@ where
             Err(NotCalled::Failed(error)) => return Err(error.into()),
         };
         if largest > self.limits.prepaid_bytes {
-            // What a long read needed is not kept for the short ones behind it.
+            // What a long read needed is not kept for the short ones after it.
             let fetch = std::mem::take(&mut worker.fetch);
             *worker = Worker { fetch, ..Worker::default() };
         }

@@ -14,9 +14,9 @@ use seqloom_io::alignments::{AlignmentSource, RecordBlock, RecordCheck};
 use seqloom_runtime::schedule::{Fetch, Fetches, Idle, InOrder};
 
 use super::error::CallError;
-use super::record::{Filter, Survey, Unit, name_of, place_of, survey};
+use super::record::{Filter, Scan, Unit, name_of, place_of, scan};
 
-/// Blocks, per worker, that are being fetched or wait for a block in front of them.
+/// Blocks, per worker, that are being fetched or wait for a block before them.
 const BLOCKS_PER_WORKER: usize = 2;
 
 /// Bounds.
@@ -67,7 +67,7 @@ pub(super) struct Scheduler<'a> {
     filter: Filter,
     limits: Limits,
     check: RecordCheck,
-    order: InOrder<Surveyed>,
+    order: InOrder<Scanned>,
     has_last_block: bool,
     last_place: u64,
     records: u64,
@@ -88,9 +88,9 @@ pub(super) struct Scheduler<'a> {
 }
 
 /// A block, and what was found in it.
-pub(super) struct Surveyed {
+pub(super) struct Scanned {
     pub(super) block: Box<RecordBlock>,
-    pub(super) found: Survey,
+    pub(super) found: Scan,
 }
 
 impl<'a> Scheduler<'a> {
@@ -127,7 +127,7 @@ impl<'a> Scheduler<'a> {
         self.peak_bytes
     }
 
-    /// Whether all that was read was committed, and all that is wanted was read.
+    /// Whether all that was read was committed, and all that is requested was read.
     pub(super) fn is_complete(&self) -> bool {
         self.has_last_block && self.waiting.is_empty() && self.committed == self.next_sequence
     }
@@ -195,10 +195,10 @@ impl<'a> Scheduler<'a> {
     /// front of it.
     pub(super) fn try_grow(&mut self, sequence: u64, bytes: u64) -> bool {
         let charged = self.running.get(&sequence).copied().unwrap_or(0);
-        let wanted = bytes.saturating_sub(self.limits.prepaid_bytes);
-        let fits = self.working_bytes - charged + wanted <= self.limits.working_bytes;
+        let requested = bytes.saturating_sub(self.limits.prepaid_bytes);
+        let fits = self.working_bytes - charged + requested <= self.limits.working_bytes;
         let is_first = self.running.first_key_value().is_some_and(|(&first, _)| first == sequence);
-        let may_grow = wanted <= charged || fits || is_first;
+        let may_grow = requested <= charged || fits || is_first;
         if may_grow {
             self.charge(sequence, bytes);
         }
@@ -223,27 +223,27 @@ impl<'a> Scheduler<'a> {
     /// A fetch is back: takes its block and all that waited for it.
     pub(super) fn fetched(
         &mut self,
-        fetched: Fetch<Surveyed>,
+        fetched: Fetch<Scanned>,
         cost: &dyn Fn(u64) -> Cost,
     ) -> Result<(), CallError> {
-        let Some(surveyed) = self.fetches.finish(fetched) else { return Ok(()) };
+        let Some(scanned) = self.fetches.finish(fetched) else { return Ok(()) };
         if self.has_last_block {
             return Ok(());
         }
-        self.order.push(surveyed.block.index, surveyed);
-        while let Some(surveyed) = self.order.pop() {
-            self.accept(surveyed, cost)?;
+        self.order.push(scanned.block.index, scanned);
+        while let Some(scanned) = self.order.pop() {
+            self.accept(scanned, cost)?;
         }
         Ok(())
     }
 
     fn accept(
         &mut self,
-        Surveyed { mut block, found }: Surveyed,
+        Scanned { mut block, found }: Scanned,
         cost: &dyn Fn(u64) -> Cost,
     ) -> Result<(), CallError> {
-        let survey = |bytes: &[u8]| survey(bytes, &self.filter);
-        let found = self.check.accept_surveyed(self.source, &mut block, found, survey)?;
+        let scan = |bytes: &[u8]| scan(bytes, &self.filter);
+        let found = self.check.accept_scanned(self.source, &mut block, found, scan)?;
         if let Some(first) = found.first_place {
             let unsorted = (first < self.last_place).then_some(0).or(found.unsorted_at);
             if let Some(at) = unsorted {
@@ -251,7 +251,7 @@ impl<'a> Scheduler<'a> {
             }
             self.last_place = found.last_place;
         }
-        if block.last || found.first_place.is_some_and(|first| self.is_behind_region(first)) {
+        if block.last || found.first_place.is_some_and(|first| self.is_after_region(first)) {
             self.has_last_block = true;
             self.fetches.end();
             self.order.clear();
@@ -285,8 +285,8 @@ impl<'a> Scheduler<'a> {
         self.waiting.insert((Reverse(cost.working_bytes), sequence), job);
     }
 
-    /// Whether nothing of the region is at this place or behind it.
-    fn is_behind_region(&self, place: u64) -> bool {
+    /// Whether nothing of the region is at this place or after it.
+    fn is_after_region(&self, place: u64) -> bool {
         self.filter.region.is_some_and(|region| {
             place >= place_of(region.reference_id, region.end.min(1 << 31).cast_signed())
         })

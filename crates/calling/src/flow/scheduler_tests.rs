@@ -39,8 +39,8 @@ fn fill(scheduler: &mut Scheduler<'_>) -> Result<(), CallError> {
     while scheduler.may_fetch() {
         assert!(matches!(scheduler.next_task(), Ok(Task::Fetch)));
         let fetched = scheduler.source.fetch(&mut scratch).unwrap().map(|block| {
-            let found = survey(&block.bytes, &scheduler.filter);
-            Surveyed { block, found }
+            let found = scan(&block.bytes, &scheduler.filter);
+            Scanned { block, found }
         });
         scheduler.fetched(fetched, &cost)?;
     }
@@ -126,7 +126,7 @@ fn records_out_of_order_are_named() {
 }
 
 #[test]
-fn reading_ends_behind_the_region() {
+fn reading_ends_after_the_region() {
     let folder = tempfile::tempdir().unwrap();
     let records: Vec<(u32, u32)> = (1..900).map(|position| (position, 1)).collect();
     let path = folder.path().join("in.sam");

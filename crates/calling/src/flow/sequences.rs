@@ -1,6 +1,6 @@
 //! Bases of reads by name, from FASTA or FASTQ.
 //!
-//! The file is read once, to find where each read lies (about 32 bytes of memory per read). Plain
+//! The file is read once, to find where each read is (about 32 bytes of memory per read). Plain
 //! and BGZF files are then read at these places, by all workers at once; of others (gzip, zstd,
 //! pipes), which have no places to start from, the bases are kept, two in a byte.
 
@@ -8,10 +8,10 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use seqloom_format::SequenceSink;
 use seqloom_format::bam::BASE_LETTERS;
-use seqloom_format::sequence_scan::SequenceSink;
-use seqloom_io::random_text::{RandomText, TextError, TextScratch};
 use seqloom_io::sequences::{SequencesError, scan};
+use seqloom_io::{RandomText, TextError, TextScratch};
 use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::memory::ByteSize;
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use seqloom_format::signal::{SignalHeader, SignalRead};
-use seqloom_io::beside::is_older;
+use seqloom_io::sidecars::is_older;
 use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::failure::lock;
 
@@ -157,7 +157,7 @@ fn list_table(store: &dyn SignalStore, scratch: &mut DecodeScratch, output: &mut
     let (mut cursor, mut batch, mut id) = (Cursor::default(), FrameBatch::default(), Vec::new());
     while matches!(store.next(&mut cursor, &mut batch), Ok(true)) {
         for frame in &batch.frames {
-            // What is wrong with a read is said when it is asked for.
+            // What is wrong with a read is said when it is requested.
             if store.read_id(scratch, &batch, frame, &mut id).is_ok() {
                 output.push(&id, Location { offset: frame.offset, size_bytes: frame.size_bytes });
             }

@@ -200,7 +200,7 @@ const EXP2: [f64; 7] = [
 /// Added to a double, leaves its nearest integer in the lowest bits.
 const ROUND: f64 = 6_755_399_441_055_744.0;
 
-/// Two to the power of each, zero below [`LEAST_EXPONENT`]. Powers above 1000 are not asked for.
+/// Two to the power of each, zero below [`LEAST_EXPONENT`]. Powers above 1000 are not requested.
 #[inline(always)]
 pub(super) fn exp2(exponents: &Lanes) -> Lanes {
     let mut powers = [0.0; LANES];

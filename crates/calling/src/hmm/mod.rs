@@ -112,7 +112,7 @@ impl Transitions {
     }
 }
 
-/// Probabilities of events before the first block and behind the last, which belong to the
+/// Probabilities of events before the first block and after the last, which belong to the
 /// background. The start always goes to the first block and the end always comes from the last.
 pub(crate) mod background {
     /// From the start to the background, and from the last block to it; what is left goes past it.

@@ -1,6 +1,6 @@
 //! How likely events are under a sequence: the forward algorithm, for eight questions at once.
 //!
-//! What is too small beside the rest becomes zero. `lost_nothing` bounds what that can cost; a
+//! What is too small next to the rest becomes zero. `lost_nothing` bounds what that can cost; a
 //! question for which the bound does not hold is answered by [`in_logarithms`], which has no such
 //! limit.
 

@@ -64,12 +64,12 @@ pub(crate) fn forward_with(
 ) -> Lanes {
     match width {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: the processor has AVX-512F and AVX-512DQ, as was asked just now.
+        // SAFETY: the processor has AVX-512F and AVX-512DQ, as was checked just now.
         Width::Avx512 if width.is_available() => unsafe {
             forward_avx512(scratch, extents, transitions, clipping)
         },
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: the processor has AVX2 and FMA, as was asked just now.
+        // SAFETY: the processor has AVX2 and FMA, as was checked just now.
         Width::Avx2 if width.is_available() => unsafe {
             forward_avx2(scratch, extents, transitions, clipping)
         },
@@ -108,10 +108,10 @@ pub(crate) fn fill(scratch: &mut ViterbiScratch, transitions: &Transitions) {
 pub(crate) fn fill_with(width: Width, scratch: &mut ViterbiScratch, transitions: &Transitions) {
     match width {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: the processor has AVX-512F and AVX-512VL, as was asked just now.
+        // SAFETY: the processor has AVX-512F and AVX-512VL, as was checked just now.
         Width::Avx512 if width.is_available() => unsafe { fill_avx512(scratch, transitions) },
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: the processor has AVX2, as was asked just now.
+        // SAFETY: the processor has AVX2, as was checked just now.
         Width::Avx2 if width.is_available() => unsafe { fill_avx2(scratch, transitions) },
         _ => fill_diagonals(scratch, transitions),
     }

@@ -9,7 +9,7 @@ use super::kmers::{Molecule, complement, push_ranks};
 /// Bases of a made read.
 const BASES: u32 = 700;
 
-/// A read without errors that lies on its reference from its first base to its last.
+/// A read without errors that is on its reference from its first base to its last.
 pub(crate) struct MadeRead {
     pub(crate) reference: Vec<u8>,
     pub(crate) sequence: Vec<u8>,

@@ -3,7 +3,7 @@
 //! Logarithms in single precision, added and compared in nanopolish's order, so that ties fall
 //! alike. Cells of one anti-diagonal depend on the two before it only, so a vector holds neighbours
 //! of a diagonal: events are stored from the last to the first, which makes all that it reads
-//! contiguous. All cells are kept and no pointers: the way back asks each cell on it once more
+//! contiguous. All cells are kept and no pointers: the traceback reads each cell on it once more
 //! where it came from.
 
 pub(crate) use super::diagonals::ViterbiScratch;
@@ -18,7 +18,7 @@ pub(crate) struct PathStep {
     pub(crate) event: u32,
     /// Which k-mer.
     pub(crate) kmer: u32,
-    /// The event has no level, and stands at this k-mer only for its order.
+    /// The event has no level, and is at this k-mer only for its order.
     pub(crate) is_bad: bool,
 }
 

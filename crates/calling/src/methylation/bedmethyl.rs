@@ -2,7 +2,7 @@
 //!
 //! | column | here |
 //! |---|---|
-//! | 1 to 3 | sequence; position of the strand's C, 0-based, and the one behind it |
+//! | 1 to 3 | sequence; position of the strand's C, 0-based, and the one after it |
 //! | 4 | `m`, 5-methylcytosine |
 //! | 5 and 10 | Nvalid_cov = Nmod + Ncanonical + Nother |
 //! | 6 | strand |
@@ -20,7 +20,7 @@
 //! 2.0 is a probability of 0.88. These are the counts that modkit makes of the reads' MM and ML
 //! tags, were its threshold that one. Rows stand for sites with a call, passed or not.
 //!
-//! Reads come in the order of the reference, so a site is written once reads begin behind it, and
+//! Reads come in the order of the reference, so a site is written once reads begin after it, and
 //! no more is held than the longest reads cover.
 
 use std::collections::BTreeMap;
@@ -132,7 +132,7 @@ pub struct BedMethyl {
 }
 
 impl BedMethyl {
-    /// Counts the outcomes of a read, and appends the rows of sites in front of it to `out`. Reads
+    /// Counts the outcomes of a read, and appends the rows of sites before it to `out`. Reads
     /// come in the order of sequence and start; only primary alignments should, as in modkit, since
     /// others count a read twice.
     pub fn add(

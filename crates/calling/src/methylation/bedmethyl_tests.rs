@@ -94,7 +94,7 @@ fn a_read_says_something_of_every_site_under_it() {
         (116, NotCalled),
     ];
     t(&reverse, &expected);
-    // The G behind the last aligned base belongs to a site of the forward strand only.
+    // The G after the last aligned base belongs to a site of the forward strand only.
     let read = Read { reference: b"ACG", bases: b"AC", deleted: &[], calls: &[], ..read };
     t(&read, &[(101, NotCalled)]);
     t(&Read { is_reverse: true, bases: b"AC", ..read }, &[]);

@@ -14,10 +14,10 @@ use super::groups::{EventsByReference, Group, Walked, find};
 /// What decides which groups are called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallOptions {
-    /// Sites at most so many bases apart are called together; a group must lie further from the
+    /// Sites at most so many bases apart are called together; a group must be further from the
     /// start of the alignment, with its flank.
     pub(crate) gap_bp: u32,
-    /// Bases before the first and behind the last C that are scored too.
+    /// Bases before the first and after the last C that are scored too.
     pub(crate) flank_bp: u32,
     /// Groups with a greater distance from first to last C are not called.
     pub(crate) span_limit_bp: u32,
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn methylated_reads_are_told_from_others_on_both_strands() {
+    fn methylated_reads_are_distinguished_from_others_on_both_strands() {
         let model = builtin::r9_4_1_cpg().unwrap();
         for is_reverse in [false, true] {
             for is_methylated in [false, true] {

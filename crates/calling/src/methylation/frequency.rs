@@ -145,7 +145,7 @@ pub struct Frequencies {
     options: FrequencyOptions,
     names: Vec<Vec<u8>>,
     by_name: HashMap<Vec<u8>, u32>,
-    /// The sequence of the row before: rows of a sequence mostly stand together.
+    /// The sequence of the row before: rows of a sequence mostly are together.
     last: u32,
     groups: Tallies<GroupKey, Group>,
     /// Texts of groups, end to end.

@@ -124,7 +124,7 @@ fn malformed_tables_are_refused() {
     assert!(matches!(missing, Err(FrequencyError::Source(_))));
 }
 
-/// f5c's own expectation, made by `f5c meth-freq -c 2.5` of the calls beside it.
+/// f5c's own expectation, made by `f5c meth-freq -c 2.5` of the calls next to it.
 #[test]
 fn frequencies_are_those_of_f5c() {
     let Some(folder) = skip::data("nanopore/f5c_ecoli_2kb/ecoli_2kb_region") else { return };

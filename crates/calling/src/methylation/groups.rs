@@ -1,4 +1,4 @@
-//! Groups of CpG sites that are too close to be told apart, and which events stand for a stretch of
+//! Groups of CpG sites that are too close to be distinguished, and which events stand for a run of
 //! the reference.
 
 use crate::aligned_read::AlignedBase;
@@ -34,16 +34,16 @@ pub(crate) fn find(reference: &[u8], gap: u32, groups: &mut Vec<Group>) {
 /// K-mers of a read that are looked at on each side for one that has events.
 const REACH: usize = 1000;
 
-/// The first event of the k-mer at `at`, or of the nearest one before it that has events, or behind
+/// The first event of the k-mer at `at`, or of the nearest one before it that has events, or after
 /// it. As in nanopolish the search stops short of the very first and the very last k-mer.
 #[must_use]
 pub(crate) fn closest_event(of_kmer: &[EventRange], at: usize) -> Option<u32> {
     let first = |range: &EventRange| range.get().map(|range| range.first);
     let before = of_kmer.get(at.saturating_sub(REACH) + 1..=at);
     let end = (at + REACH).min(of_kmer.len().saturating_sub(1));
-    let behind = of_kmer.get(at..end);
+    let after = of_kmer.get(at..end);
     let before = before.and_then(|ranges| ranges.iter().rev().find_map(first));
-    before.or_else(|| behind.and_then(|ranges| ranges.iter().find_map(first)))
+    before.or_else(|| after.and_then(|ranges| ranges.iter().find_map(first)))
 }
 
 /// Events of a read that are walked from one to the other, which may come before it.
@@ -53,7 +53,7 @@ pub(crate) struct Walked {
     pub(crate) to: u32,
 }
 
-/// Which events of a read lie at positions of the reference.
+/// Which events of a read are at positions of the reference.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EventsByReference<'a> {
     /// Aligned bases that begin a k-mer, not nearer than a k-mer to the ends of the read.
@@ -140,14 +140,15 @@ mod tests {
     }
 
     #[test]
-    fn the_closest_event_is_sought_before_and_then_behind() {
+    fn the_closest_event_is_sought_before_and_then_after() {
         fn t(firsts: &[i64], at: usize, expected: Option<u32>) {
             assert_eq!(closest_event(&ranges(firsts), at), expected, "{firsts:?} at {at}");
         }
         t(&[], 0, None);
         t(&[5, 7, 9], 1, Some(7));
         t(&[5, 7, -1, 9, 11], 2, Some(7));
-        // The very first k-mer is not looked at from behind, nor the last from before.
+        // The very first k-mer has no base before it, nor the last one after it, that could be
+        // looked at.
         t(&[5, -1, 9, 11], 1, Some(9));
         t(&[5, -1, 9], 1, None);
         t(&[5, 6, 7], 0, Some(5));

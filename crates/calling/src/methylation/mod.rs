@@ -28,7 +28,7 @@ pub struct CpgCall {
     pub log_lik_methylated: f64,
     /// The same with no site methylated.
     pub log_lik_unmethylated: f64,
-    /// Where the group and its flanks (k-1 bases before, k behind the last C) begin in
+    /// Where the group and its flanks (k-1 bases before, k after the last C) begin in
     /// `AlignedRead::reference`.
     pub context_start: u32,
     /// Where they end.

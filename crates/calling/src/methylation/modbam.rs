@@ -1,13 +1,13 @@
 //! Calls in the alignment itself: the tags MM, ML and MN of a BAM record.
 //!
 //! A site is written where the read has the C of it: aligned to the reference's C (on the reverse
-//! strand, to the G beside it) and read as one. Its probability is the logistic function of its
+//! strand, to the G next to it) and read as one. Its probability is the logistic function of its
 //! group's log-likelihood ratio. Of all other bases nothing is known, which the tag says (`C+m?`).
 //!
 //! Tags count on the bases that the record holds. So a supplementary record that was hard-clipped
 //! gets tags that fit what is left of the read, and MN says so; one without bases gets none. Tags
 //! that a record came with are removed, whether or not it was called: those of two callers in one
-//! file could not be told apart.
+//! file could not be distinguished.
 
 use seqloom_format::bam::edit::{EditError, append_tag, retain_tags};
 use seqloom_format::bam::{AuxArray, AuxValue, Flags, RecordRef};
@@ -46,7 +46,7 @@ impl From<seqloom_format::bam::RecordError> for ModbamError {
 pub enum Tagging {
     /// It has tags.
     Tagged {
-        /// Sites that they tell of.
+        /// Sites that they describe.
         sites: usize,
     },
     /// No site of it was called.
@@ -127,8 +127,8 @@ fn find_sites(record: &RecordRef<'_>, sites: &[CalledSite], found: &mut Vec<(usi
                 while let Some(site) = sites.next_if(|site| target(site) < end) {
                     let Some(offset) = target(site).checked_sub(reference) else { continue };
                     let at = read + offset as usize;
-                    let wanted = if is_reverse { CODE_G } else { CODE_C };
-                    if record.base_code(at) == Some(wanted) {
+                    let requested = if is_reverse { CODE_G } else { CODE_C };
+                    if record.base_code(at) == Some(requested) {
                         found.push((at, probability_code(probability(site.log_lik_ratio))));
                     }
                 }

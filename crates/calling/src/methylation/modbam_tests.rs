@@ -5,7 +5,7 @@ use seqloom_format::sam::{ReferenceNames, append_record, parse_record};
 
 use super::*;
 
-/// A record of flag, 1-based position, CIGAR and bases, with a tag before and one behind old ones.
+/// A record of flag, 1-based position, CIGAR and bases, with a tag before and one after old ones.
 fn record(flags: u16, position: u32, cigar: &str, bases: &str, old: &str) -> Vec<u8> {
     let references = [seqloom_format::bam::Reference { name: "c".to_owned(), length: 1000 }];
     let line =
@@ -16,7 +16,7 @@ fn record(flags: u16, position: u32, cigar: &str, bases: &str, old: &str) -> Vec
 }
 
 fn sites(positions: &[u64]) -> Vec<CalledSite> {
-    // Ratios that tell the sites apart: 0, 1, 2, ...
+    // Ratios that distinguish the sites: 0, 1, 2, ...
     let site =
         |(index, &position)| CalledSite { position, log_lik_ratio: index as f64, motif_count: 1 };
     positions.iter().enumerate().map(site).collect()
@@ -43,14 +43,14 @@ fn sites_of_the_read_are_tagged() {
     };
     // 128, 187 and 225 are logistic(0, 1, 2) in 256 parts.
     t(0, "8M", "CCGTCGCG", &[11, 14], "MM:Z:C+m?,1,0;\tML:B:C,128,187");
-    // Reverse: the C of the other strand is the G beside it, and all counts run backwards.
+    // Reverse: the C of the other strand is the G next to it, and all counts run backwards.
     t(16, "8M", "CCGTCGCG", &[11, 14], "MM:Z:C+m?,1,0;\tML:B:C,187,128");
     t(16, "8M", "CCGTCGCG", &[11, 14, 16], "MM:Z:C+m?,0,0,0;\tML:B:C,225,187,128");
     // Clips, insertions and deletions shift; what is deleted or another base is not there.
     t(0, "2S2M1I3M", "CGACGTCG", &[11, 13], "MM:Z:C+m?,1,0;\tML:B:C,128,187");
     t(0, "3M2D3M", "ACGACG", &[11, 13, 16], "MM:Z:C+m?,0,0;\tML:B:C,128,225");
     t(0, "6M", "ATGACG", &[11, 14], "MM:Z:C+m?,0;\tML:B:C,187");
-    // Sites in front of and behind the alignment.
+    // Sites before and after the alignment.
     t(0, "6M", "ACGACG", &[3, 14, 40], "MM:Z:C+m?,1;\tML:B:C,187");
     // Hard clips are not in the record, so nothing of them is counted.
     t(2048, "5H6M7H", "ACGACG", &[11, 14], "MM:Z:C+m?,0,0;\tML:B:C,128,187");

@@ -9,7 +9,7 @@ use crate::hmm::kmers::lowest_base;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CalledSite {
     /// Position of the C on the forward strand of the reference, 0-based, whatever the read's
-    /// strand: the C of the reverse strand lies one further.
+    /// strand: the C of the reverse strand is one further.
     pub(crate) position: u64,
     /// Natural log-likelihood ratio of the group, methylated over unmethylated.
     pub(crate) log_lik_ratio: f64,
@@ -33,7 +33,7 @@ pub(crate) fn site_offsets(
 /// Appends the sites of `calls`, in their order.
 pub(crate) fn push_sites(read: &AlignedRead<'_>, calls: &[CpgCall], sites: &mut Vec<CalledSite>) {
     for call in calls {
-        // From the first C to the G behind the last one.
+        // From the first C to the G after the last one.
         let from = call.first.saturating_sub(read.start) as usize;
         let to = call.last.saturating_sub(read.start) as usize + 2;
         sites.extend(site_offsets(read.reference, from, to).map(|offset| CalledSite {

@@ -146,14 +146,14 @@ pub enum TableError {
         found: usize,
     },
     /// A field that is not what its column holds.
-    #[error("{column} is {text:?}, not {wanted}")]
+    #[error("{column} is {text:?}, not {required}")]
     BadField {
         /// The column.
         column: &'static str,
         /// The field.
         text: String,
         /// What it should be.
-        wanted: &'static str,
+        required: &'static str,
     },
     /// A group that ends before it starts.
     #[error("end {end} is before start {start}")]
@@ -283,10 +283,10 @@ fn fields_of(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.strip_suffix(b"\r").unwrap_or(line).split(|&byte| byte == b'\t')
 }
 
-fn bad(field: Field, text: &[u8], wanted: &'static str) -> TableError {
+fn bad(field: Field, text: &[u8], required: &'static str) -> TableError {
     let shown = text.get(..40).unwrap_or(text);
     let text = String::from_utf8_lossy(shown).into_owned();
-    TableError::BadField { column: NAMES[field as usize], text, wanted }
+    TableError::BadField { column: NAMES[field as usize], text, required }
 }
 
 fn non_empty(field: Field, text: Option<&[u8]>) -> Result<&[u8], TableError> {

@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_tell_the_chemistry() {
+    fn names_show_the_chemistry() {
         fn t(name: &str, expected: Option<Chemistry>) {
             assert_eq!(Chemistry::of_name(name), expected, "{name}");
         }

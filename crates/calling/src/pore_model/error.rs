@@ -55,30 +55,30 @@ pub enum ModelError {
         line: usize,
     },
     /// The model is not for what is to be done.
-    #[error("the model has {found}-mers, but {wanted}-mers are needed")]
+    #[error("the model has {found}-mers, but {required}-mers are needed")]
     WrongKmerLength {
         /// Letters of its k-mers.
         found: usize,
-        /// What was asked for.
-        wanted: usize,
+        /// What was requested.
+        required: usize,
     },
     /// The model has other letters.
-    #[error("the model's alphabet is {found:?}, but {wanted:?} is needed")]
+    #[error("the model's alphabet is {found:?}, but {required:?} is needed")]
     WrongAlphabet {
         /// Its letters.
         found: Alphabet,
-        /// What was asked for.
-        wanted: Alphabet,
+        /// What was requested.
+        required: Alphabet,
     },
     /// The model is of another chemistry.
-    #[error("the model is for {found} ('{text}'), but {wanted} is needed")]
+    #[error("the model is for {found} ('{text}'), but {required} is needed")]
     WrongChemistry {
         /// What it says it is for.
         found: Chemistry,
         /// Where it says so.
         text: String,
-        /// What was asked for.
-        wanted: Chemistry,
+        /// What was requested.
+        required: Chemistry,
     },
     /// Not a file of arrays, or a damaged one.
     #[error("not a usable .npz file: {0}")]

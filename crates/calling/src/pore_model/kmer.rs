@@ -9,7 +9,7 @@ pub struct KmerRanks<'a> {
     alphabet: Alphabet,
     /// What the first letter of a k-mer weighs.
     first_weight: u32,
-    /// The letters behind the first k-mer that is still to come, but for its last one.
+    /// The letters after the first k-mer that is still to come, but for its last one.
     rest: &'a [u8],
     /// Rank of the first k-1 letters of the next k-mer.
     head: u32,

@@ -15,26 +15,26 @@ pub struct ModelRequest {
 }
 
 impl ModelRequest {
-    /// Whether the model, whose file calls itself `names`, is what is wanted.
+    /// Whether the model, whose file calls itself `names`, is what is requested.
     pub(super) fn check<'a>(
         &self,
         model: &PoreModel,
         names: impl IntoIterator<Item = &'a str>,
     ) -> Result<(), ModelError> {
-        if let Some(wanted) = self.alphabet.filter(|&it| it != model.alphabet) {
-            return Err(ModelError::WrongAlphabet { found: model.alphabet, wanted });
+        if let Some(required) = self.alphabet.filter(|&it| it != model.alphabet) {
+            return Err(ModelError::WrongAlphabet { found: model.alphabet, required });
         }
-        if let Some(wanted) = self.kmer_length.filter(|&it| it != model.kmer_length) {
-            return Err(ModelError::WrongKmerLength { found: model.kmer_length, wanted });
+        if let Some(required) = self.kmer_length.filter(|&it| it != model.kmer_length) {
+            return Err(ModelError::WrongKmerLength { found: model.kmer_length, required });
         }
-        let Some(wanted) = self.chemistry else { return Ok(()) };
+        let Some(required) = self.chemistry else { return Ok(()) };
         for text in names {
             match Chemistry::of_name(text) {
-                Some(found) if found != wanted => {
+                Some(found) if found != required => {
                     return Err(ModelError::WrongChemistry {
                         found,
                         text: text.to_owned(),
-                        wanted,
+                        required,
                     });
                 }
                 Some(_) => return Ok(()),

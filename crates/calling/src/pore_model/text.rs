@@ -18,8 +18,8 @@ const SHOWN_BYTES: usize = 40;
 /// Reads a model from text.
 ///
 /// # Errors
-/// [`ModelError`]: a line that cannot be read, k-mers that are missing, or not what `request` asks
-/// for.
+/// [`ModelError`]: a line that cannot be read, k-mers that are missing, or not what `request`
+/// requires for.
 pub fn parse(text: &[u8], request: &ModelRequest) -> Result<PoreModel, ModelError> {
     let mut table = Table::default();
     let mut last_line = 0;
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_that_was_not_asked_for_is_refused() {
+    fn a_model_that_was_not_requested_is_refused() {
         let text = format!("#kit\tr9.4_450bps\n{}", rows(b"ACGT", 2));
         let parse = |request| parse(text.as_bytes(), &request);
         let any = ModelRequest::default();
@@ -277,7 +277,7 @@ mod tests {
         let wrong = parse(chemistry(Chemistry::R10Dna)).unwrap_err();
         assert!(matches!(wrong, ModelError::WrongChemistry { .. }), "{wrong}");
         let wrong = parse(ModelRequest { kmer_length: Some(6), ..any }).unwrap_err();
-        assert_eq!(wrong, ModelError::WrongKmerLength { found: 2, wanted: 6 });
+        assert_eq!(wrong, ModelError::WrongKmerLength { found: 2, required: 6 });
         let wrong = parse(ModelRequest { alphabet: Some(Alphabet::Cpg), ..any }).unwrap_err();
         assert!(matches!(wrong, ModelError::WrongAlphabet { .. }), "{wrong}");
     }

@@ -1,7 +1,7 @@
 //! Models of Uncalled4: NumPy arrays in a zip archive (`.npz`).
 //!
 //! `current.mean` and `current.stdv` are normalised: a level is `value * pa_stdv + pa_mean`, where
-//! `_pa_mean` and `_pa_stdv` stand in the file. `kmer` holds the k-mers as UCS-4, one a row; where
+//! `_pa_mean` and `_pa_stdv` are in the file. `kmer` holds the k-mers as UCS-4, one a row; where
 //! `_reverse` is true (RNA) they are written in the order of the signal, 3' end first.
 //!
 //! A reader of its own: of zip, what NumPy writes (stored or deflated entries, sizes in the central
@@ -23,7 +23,7 @@ const TRUNCATED: ModelError = ModelError::Archive("it ends too early");
 /// `missing_stdv_pa`; without one it is refused.
 ///
 /// # Errors
-/// [`ModelError`]: not such a file, a damaged one, or not what `request` asks for.
+/// [`ModelError`]: not such a file, a damaged one, or not what `request` requires.
 pub fn parse(
     bytes: &[u8],
     missing_stdv_pa: Option<f64>,
@@ -119,8 +119,8 @@ impl<'a> Archive<'a> {
     fn array(&self, name: &'static str) -> Result<Vec<u8>, ModelError> {
         let mut rest = self.directory;
         for _ in 0..self.entries {
-            let (entry, behind) = next_entry(rest)?;
-            rest = behind;
+            let (entry, after) = next_entry(rest)?;
+            rest = after;
             if entry.name.strip_suffix(b".npy") == Some(name.as_bytes()) {
                 return self.unpack(&entry);
             }
@@ -239,7 +239,7 @@ struct Header {
 }
 
 impl Header {
-    /// The header and the data behind it.
+    /// The header and the data after it.
     fn parse(array: &[u8]) -> Option<(Self, &[u8])> {
         let rest = array.strip_prefix(b"\x93NUMPY")?;
         let (length, start): (usize, usize) = match rest.first_chunk()? {

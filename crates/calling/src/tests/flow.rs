@@ -6,8 +6,8 @@ use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
+use seqloom_io::IndexedFasta;
 use seqloom_io::alignments::{AlignmentOptions, AlignmentSource};
-use seqloom_io::indexed_fasta::IndexedFasta;
 use seqloom_runtime::memory::ByteSize;
 use seqloom_runtime::pool::Stopped;
 use seqloom_signal::flow::pass::{Components, PassOptions, run as pass};
@@ -314,7 +314,7 @@ fn signal_comes_from_any_number_of_files() {
         .enumerate()
         .map(|(number, ids)| {
             let path = folder.path().join(format!("part{number}.slow5"));
-            // Sums of samples tell reads apart by their place in the file.
+            // Sums of samples distinguish reads by their place in the file.
             let all: Vec<String> = (0..number * 3).map(|at| format!("x{number}-{at}")).collect();
             fs::write(&path, slow5(&[&all[..], ids].concat())).unwrap();
             path

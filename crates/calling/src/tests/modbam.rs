@@ -136,7 +136,8 @@ fn data(here: &Path, reads: usize) -> Option<Data> {
     let gzip = words("gzip -dc").arg(folder.join("draft.reconstructed.fa.gz")).output().unwrap();
     fs::write(path("draft.fa"), &gzip.stdout).unwrap();
     let (header, mut bodies) = read_bam(&folder.join("reads.sorted.bam"));
-    // Only reads whose calls can be told by their names, and on the part of the reference there is.
+    // Only reads whose calls can be determined by their names, and on the part of the reference
+    // there is.
     let name = |body: &[u8]| RecordRef::new(body).unwrap().name().to_vec();
     let names: Vec<Vec<u8>> = bodies.iter().map(|body| name(body)).collect();
     bodies.retain(|body| {
@@ -326,8 +327,8 @@ fn samtools_takes_them(data: &Data, bodies: &[Vec<u8>], counts: TaggingCounts, h
     assert_eq!(forward + reverse, counts.sites, "{forward} {reverse}");
 }
 
-/// A threshold at the edge of a value of ML (240 and 16 of 256), so that what passes can be told
-/// from tags: ln(15).
+/// A threshold at the edge of a value of ML (240 and 16 of 256), so that what passes can be
+/// determined from tags: ln(15).
 const EDGE: f64 = 2.708_050_201_102_21;
 
 fn pysam_counts_the_same(data: &Data, bodies: &[Vec<u8>], here: &Path) {

@@ -41,10 +41,13 @@ pub(crate) fn scalings(summary: &str) -> HashMap<String, Scalings> {
     let mut lines = summary.lines();
     let columns: Vec<&str> = lines.next().unwrap().split('\t').collect();
     let column = |name| columns.iter().position(|&it| it == name).unwrap();
-    let wanted = ["shift", "scale", "var"].map(column);
+    let requested = ["shift", "scale", "var"].map(column);
     let row = |line: &str| {
         let fields: Vec<&str> = line.split('\t').collect();
-        (fields[column("read_name")].into(), Scalings(wanted.map(|it| fields[it].parse().unwrap())))
+        (
+            fields[column("read_name")].into(),
+            Scalings(requested.map(|it| fields[it].parse().unwrap())),
+        )
     };
     lines.map(row).collect()
 }

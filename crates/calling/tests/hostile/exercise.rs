@@ -1,4 +1,4 @@
-//! What the parsers of this crate must survive, whatever the bytes. The property tests beside this
+//! What the parsers of this crate must survive, whatever the bytes. The property tests next to this
 //! file and the fuzz targets call the same functions; each panics where a promise is broken.
 
 use seqloom_calling::methylation::{

@@ -28,7 +28,7 @@ pub(super) const DEFAULT_COHORT_BASES: u64 = 100_000_000;
 /// Most bases per cohort: no run has so many, and sums over them are small numbers.
 const MOST_COHORT_BASES: u64 = 1_000_000_000_000;
 
-/// What `seqloom align` is told.
+/// The options of `seqloom align`.
 #[derive(Debug, clap::Args)]
 #[command(
     disable_help_flag = true,
@@ -50,12 +50,12 @@ pub(crate) struct AlignArguments {
     /// aligned anew); `-` is standard input
     #[arg(value_name = "R1", required_unless_present = "sheet")]
     pub(crate) first: Option<PathBuf>,
-    /// Mates, in the same order; refused where the numbers behind names (/1, 1:N:0) say otherwise.
+    /// Mates, in the same order; refused where the numbers after names (/1, 1:N:0) say otherwise.
     /// .1 and .2 at the ends of names are taken off where the first pair has them
     #[arg(value_name = "R2")]
     pub(crate) second: Option<PathBuf>,
     /// Lanes in place of R1 and R2: CSV (commas, semicolons or tabs) with the columns sample and
-    /// fastq_1, and as wanted fastq_2, lane, library, platform, platform_unit, read_group, umi;
+    /// fastq_1, and as requested fastq_2, lane, library, platform, platform_unit, read_group, umi;
     /// file names are relative to the sheet. Each lane gets a read group, from the sheet or from
     /// Illumina's read names, and is aligned as if alone; lanes are read side by side, one for each
     /// thread at most, as -m has room
@@ -70,7 +70,7 @@ pub(crate) struct AlignArguments {
     /// Keep the order of the input and stream; needs --no-mark-duplicates
     #[arg(long, help_heading = "Output")]
     pub(crate) no_sort: bool,
-    /// Write FILE.00, FILE.01, ... side by side, each a stretch of the output: `cat FILE.??` is the
+    /// Write FILE.00, FILE.01, ... side by side, each a part of the output: `cat FILE.??` is the
     /// file (FILE.??? from 101 on). The index is that file's. With --no-sort batches go to them in
     /// turn
     #[arg(long, value_name = "N", default_value = "1", help_heading = "Output",
@@ -78,8 +78,8 @@ pub(crate) struct AlignArguments {
     pub(crate) stripes: NonZeroUsize,
     #[command(flatten)]
     pub(crate) run: RunArguments,
-    /// Align in shards that are kept in a hidden folder beside the output: the same command goes on
-    /// from there if it is killed; -t, -m and --tmp-dir may differ. The input is read twice
+    /// Align in shards that are kept in a hidden folder next to the output: the same command goes
+    /// on from there if it is killed; -t, -m and --tmp-dir may differ. The input is read twice
     #[arg(long, help_heading = "Machine")]
     pub(crate) resume: bool,
     /// Bases of a shard that is kept
@@ -122,7 +122,7 @@ impl AlignArguments {
 
     /// Named options that the bytes of the output depend on; files are the caller's.
     pub(crate) fn identity(&self) -> Vec<(&'static str, String)> {
-        // Whoever adds an option is asked here where it belongs.
+        // Whoever adds an option states here where it belongs.
         let Self {
             reference,
             first,
@@ -203,7 +203,7 @@ pub(crate) struct InputArguments {
     /// unaligned BAM
     #[arg(short = 'R', long, value_name = "LINE", value_parser = read_group_line)]
     pub(crate) read_group: Option<String>,
-    /// Mates lie next to each other in one file; reads without a neighbour of their name are single
+    /// Mates are next to each other in one file; reads without a neighbour of their name are single
     #[arg(short = 'p', long)]
     pub(crate) interleaved: bool,
     /// Append FASTQ comments, which must hold SAM tags, to the records
@@ -255,7 +255,7 @@ pub(crate) struct DuplicateArguments {
     /// Largest distance of optical duplicates in pixels (2500 for patterned flow cells), or `off`
     #[arg(long, value_name = "N", default_value = "100", conflicts_with = "no_mark_duplicates")]
     pub(crate) optical_distance: OpticalDistance,
-    /// Where names tell tile, x and y: a regular expression that whole names match, with three
+    /// Where names have tile, x and y: a regular expression that whole names match, with three
     /// groups [default: the last three of 5 or 7 fields between colons]
     #[arg(long, value_name = "REGEX", conflicts_with = "no_mark_duplicates")]
     pub(crate) read_name_regex: Option<NamePattern>,
@@ -273,7 +273,7 @@ pub(crate) struct DuplicateArguments {
 }
 
 impl DuplicateArguments {
-    /// How read ends are told.
+    /// How read ends are built.
     pub(crate) fn read_ends(&self) -> ReadEndOptions {
         ReadEndOptions {
             mode: self.duplicate_mode.into(),
@@ -483,7 +483,7 @@ fn read_group_line(text: &str) -> Result<String, String> {
     parsed.map(|_| text.to_owned()).map_err(|error| error.to_string())
 }
 
-/// What can stand in a header line.
+/// What can be in a header line.
 fn field_value(text: &str) -> Result<String, String> {
     if text.is_empty() || text.contains(char::is_control) {
         return Err("a name without control characters".to_owned());

@@ -30,7 +30,7 @@ pub(crate) struct CertifiedRun {
 }
 
 impl CertifiedRun {
-    /// The path is on if its table is there and fits `memory` beside all else, the `demand`.
+    /// The path is on if its table is there and fits `memory` besides all else, the `demand`.
     pub(super) fn plan(
         arguments: &AlignArguments,
         index: &IndexInfo,

@@ -12,7 +12,7 @@ use crate::output::plan::refuse_replacing;
 use crate::output::stripes;
 use crate::same_file::{refuse_one_file_as_both, refuse_same_file};
 
-/// Refuses options of another mode than the one asked for.
+/// Refuses options of another mode than the one requested.
 ///
 /// # Errors
 /// [`UsageError`] that names the mode.
@@ -49,7 +49,7 @@ pub(crate) fn check_options(
              add --no-mark-duplicates",
         ),
         (
-            arguments.no_sort && arguments.recalibration.is_asked(),
+            arguments.no_sort && arguments.recalibration.is_requested(),
             "--no-sort streams records before covariates are counted; leave one out",
         ),
         (
@@ -103,7 +103,7 @@ pub(crate) fn check_options(
     Ok(())
 }
 
-/// Refuses outputs that are inputs or one another, or that stand in the way.
+/// Refuses outputs that are inputs or one another, or that are in the way.
 fn check_files(arguments: &AlignArguments, lanes: &InputLanes) -> seqloom_terminal::Result<()> {
     arguments.output.format()?;
     let inputs = arguments.files().into_iter().chain(lanes.files().cloned());

@@ -38,7 +38,7 @@ pub(super) struct CommonArguments {
     #[arg(long, value_name = "BASES")]
     trim3: Option<u16>,
     /// Also write reads that have placements to FILE, as FASTQ or FASTA like the input; mates of
-    /// two files to two, FILE with _1 and _2 in front of its suffix
+    /// two files to two, FILE with _1 and _2 before its suffix
     #[arg(long, value_name = "FILE", value_parser = reads_file)]
     pub(super) aligned_reads: Option<PathBuf>,
     /// Also write reads that have none
@@ -49,7 +49,7 @@ pub(super) struct CommonArguments {
 /// Where nothing is said, the best placement.
 pub(super) const ONE: Reported = Reported::AtMost(1);
 
-/// What the engines are told of these options.
+/// What the engines get of these options.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Common {
     /// Placements that are reported, if that is said.
@@ -72,7 +72,7 @@ pub(super) fn reads_file(text: &str) -> Result<PathBuf, String> {
 }
 
 impl CommonArguments {
-    /// What is asked of any engine.
+    /// What any engine must do.
     pub(super) fn options(&self) -> Common {
         let all = self.all.then_some(Reported::All);
         Common {

@@ -9,10 +9,8 @@ use std::sync::atomic::Ordering;
 
 use seqloom_align::index::{IndexInfo, IndexSource};
 use seqloom_align::ingest::{self, Aligner, BatchSink, Batches, IngestTrace, LaneInput};
-use seqloom_format::templates::PackedTemplates;
-use seqloom_io::sink::atomic::AtomicFile;
-use seqloom_io::sink::output::OutputError;
-use seqloom_io::twice::KeptInput;
+use seqloom_format::PackedTemplates;
+use seqloom_io::{AtomicFile, KeptInput, OutputError};
 use seqloom_modes::spliced::{IntronTable, SplicedEngine};
 use seqloom_terminal::Console;
 

@@ -8,7 +8,7 @@ use seqloom_align::cohort::CohortRange;
 use seqloom_align::index::IndexInfo;
 use seqloom_align::ingest::{IngestOptions, IngestTrace, LaneInput};
 use seqloom_format::bam::{Header, Reference};
-use seqloom_io::sink::output::Output;
+use seqloom_io::Output;
 use seqloom_io::source::InputBlock;
 use seqloom_prep::metrics::quality::MetricsRequest;
 use seqloom_prep::partition::GenomeBins;
@@ -75,7 +75,7 @@ impl<'a> Job<'a> {
     ) -> seqloom_terminal::Result<Prepared<'a>> {
         let run = Run::new(&arguments.run, console)?;
         run.compress_at(arguments.output.level);
-        inputs.tell_ignored(console);
+        inputs.report_ignored(console);
         let opened = OpenedLanes::open(arguments, inputs.lanes, index, Start::of(part.as_ref()))?;
         opened.warn(console);
         let mut opened = opened;
@@ -170,8 +170,8 @@ impl<'a> Job<'a> {
     /// Says how many lanes are read side by side, where there are several.
     pub(super) fn announce_lanes(&self) {
         if self.lanes.len() > 1 {
-            let (lanes, beside) = (self.lanes.len(), self.plan.held.lanes.get());
-            self.run.console.info(&format!("align: {lanes} lanes, {beside} at a time"));
+            let (lanes, at_a_time) = (self.lanes.len(), self.plan.held.lanes.get());
+            self.run.console.info(&format!("align: {lanes} lanes, {at_a_time} at a time"));
         }
     }
 
@@ -194,16 +194,16 @@ impl<'a> Job<'a> {
 
     /// Says why the certified path is off, if it is and could be on.
     pub(crate) fn announce_certified(&self) {
-        let asked_for = self.arguments.algorithm.no_certified_path
+        let requested = self.arguments.algorithm.no_certified_path
             || self.arguments.mode.mode != Mode::Bwa
             || !matches!(self.arguments.algorithm.engine, EngineChoice::Bwa);
-        if let (false, Some(reason)) = (asked_for, self.certified.off_because()) {
+        if let (false, Some(reason)) = (requested, self.certified.off_because()) {
             let text = format!("align: without the certified path: {reason}");
             self.run.console.info(&text);
         }
     }
 
-    /// Draws progress; `false` when a signal asks to stop.
+    /// Draws progress; `false` once a signal stops the run.
     pub(crate) fn watch(&self, phase: &'static str, records: u64) -> bool {
         self.run.watch(phase, self.input_bytes(), records)
     }

@@ -51,7 +51,7 @@ pub(crate) enum SheetError {
     /// A row says what makes no sense.
     #[error("{}, line {line}: {problem}", path.display())]
     Row { path: PathBuf, line: u64, problem: String },
-    /// The names of reads do not say what they were asked for.
+    /// The names of reads do not say what was expected.
     #[error("{}: {NAMELESS}; give -R", path.display())]
     Names { path: PathBuf },
 }
@@ -86,7 +86,7 @@ const NAMELESS: &str = "the names of its reads are none of Illumina's, or of sev
 pub(crate) struct InputLane {
     /// One, or two with mates in the same order.
     pub(super) files: Vec<PathBuf>,
-    /// What the sheet or the command line says of it; `None` where nobody asks.
+    /// What the sheet or the command line says of it; `None` where nobody requests it.
     pub(super) row: Option<Row>,
 }
 
@@ -134,7 +134,7 @@ impl InputLanes {
     }
 
     /// Names the columns and counts the lines that mean nothing.
-    pub(super) fn tell_ignored(&self, console: &Console) {
+    pub(super) fn report_ignored(&self, console: &Console) {
         if !self.ignored.is_empty() {
             let columns = self.ignored.join(", ");
             console.info(&format!("align: columns of the sheet that are ignored: {columns}"));
@@ -239,7 +239,7 @@ impl Head {
     }
 }
 
-/// The line, from 1, of the first row at or behind `byte`: the reader passes over empty lines and
+/// The line, from 1, of the first row at or after `byte`: the reader passes over empty lines and
 /// comments.
 fn line_at(text: &[u8], byte: usize) -> u64 {
     let is_passed_over = |line: &&[u8]| line.is_empty() || line.starts_with(b"#");
@@ -529,7 +529,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_reads_tell_flow_cell_lane_and_barcode() {
+    fn names_of_reads_show_flow_cell_lane_and_barcode() {
         let t = |lines: &[&str], expected: Option<&str>| {
             let found = origin(lines.iter().copied());
             assert_eq!(found.as_ref().map(Origin::unit).as_deref(), expected, "{lines:?}");

@@ -33,20 +33,20 @@ pub(super) struct MateArguments {
     /// 500]
     #[arg(long, value_name = "BP", value_parser = clap::value_parser!(u32).range(..=1_000_000))]
     max_insert: Option<u32>,
-    /// How mates lie to each other [default: fr]
+    /// How mates are oriented to each other [default: fr]
     #[arg(long, value_name = "ORIENTATION")]
     orientation: Option<OrientationArgument>,
     /// By score: leave mates unmapped that are no pair
     #[arg(long)]
     no_mixed: bool,
-    /// By score: mates are no pair where they do not lie as they should, even if each has one
+    /// By score: mates are no pair where they are not as they should, even if each has one
     /// placement alone
     #[arg(long)]
     no_discordant: bool,
     /// By score: mates that overlap may have passed each other
     #[arg(long)]
     dovetail: bool,
-    /// By score: mates are no pair where one lies inside the other
+    /// By score: mates are no pair where one is inside the other
     #[arg(long)]
     no_contain: bool,
     /// By score: mates are no pair where they overlap

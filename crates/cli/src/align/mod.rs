@@ -34,7 +34,7 @@ use seqloom_align::engine::fake::FakeEngine;
 use seqloom_align::engine::replicated::Replicated;
 use seqloom_align::index::{self, IndexSource};
 use seqloom_align::ingest::{Aligner, Batches};
-use seqloom_io::sink::atomic::AtomicFile;
+use seqloom_io::AtomicFile;
 use seqloom_modes::gapped::GappedEngine;
 use seqloom_modes::ungapped::UngappedEngine;
 use seqloom_runtime::placement;
@@ -142,14 +142,14 @@ fn align_between<E: Send, A: Aligner>(
         }
     })?;
     summary::check_none_lost(&totals, &summary)?;
-    summary.beside.extend(job.late.recalibration.as_ref().and_then(Recalibration::take_report));
+    summary.sidecars.extend(job.late.recalibration.as_ref().and_then(Recalibration::take_report));
     summary.recalibration = job.late.recalibration.as_ref().and_then(Recalibration::take_rows);
     if let Some(outcomes) = job.outcomes.take() {
         let (totals, files) = outcomes.finish();
-        summary.beside.extend(files);
+        summary.sidecars.extend(files);
         summary.outcomes = Some(totals.text());
     }
-    summary.beside.extend(after()?);
+    summary.sidecars.extend(after()?);
     let (references, ingested) = (job.header.references(), || summary::ingested(&job, &totals));
     job.output.publish(outputs, references, (&mut summary, &job.run), ingested)?;
     summary::close(&job, &totals, &summary);

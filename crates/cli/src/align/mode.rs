@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use seqloom_align::engine::bwa::BwaEngine;
 use seqloom_align::index::IndexInfo;
-use seqloom_io::sink::atomic::AtomicFileError;
+use seqloom_io::AtomicFileError;
 use seqloom_modes::gapped::{GappedEngine, GappedOptions, MOST_PLACEMENTS};
 use seqloom_modes::spliced::{Intron, SplicedEngine, SplicedOptions};
 use seqloom_modes::ungapped::{UngappedEngine, UngappedOptions};
@@ -124,7 +124,7 @@ impl ModeArguments {
         paths.flat_map(each).chain(junctions).collect()
     }
 
-    /// What will note what becomes of the reads, in the modes where that is wanted.
+    /// What will note what becomes of the reads, in the modes where that is requested.
     ///
     /// # Errors
     /// When a file of reads cannot be made.
@@ -180,7 +180,7 @@ impl ModeArguments {
         self.mode == Mode::Bwa
     }
 
-    /// Memory beside that of the index.
+    /// Memory besides that of the index.
     pub(super) fn table_bytes(&self, index: &IndexInfo) -> u64 {
         match self.mode {
             Mode::Bwa => BwaEngine::starts_bytes(index.bases),
@@ -203,11 +203,13 @@ impl ModeArguments {
         }
         if matches!(self.mode, Mode::EndToEnd | Mode::Local | Mode::Spliced) {
             self.gapped.check(self.mode == Mode::Local)?;
-            if let Some(wanted) = self.common.placements.filter(|&it| it as usize > MOST_PLACEMENTS)
+            if let Some(requested) =
+                self.common.placements.filter(|&it| it as usize > MOST_PLACEMENTS)
             {
                 let mode = self.mode.name();
-                let text =
-                    format!("--placements {wanted}: --mode {mode} takes {MOST_PLACEMENTS} at most");
+                let text = format!(
+                    "--placements {requested}: --mode {mode} takes {MOST_PLACEMENTS} at most"
+                );
                 return Err(UsageError(text));
             }
         }

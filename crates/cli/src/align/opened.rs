@@ -27,7 +27,7 @@ use super::plan::{Demand, mean_read_bases};
 use crate::output::command_line;
 use crate::output::run::header_bytes;
 
-/// Blocks looked at for a read that tells the read length; empty reads may fill many.
+/// Blocks looked at for a read that shows the read length; empty reads may fill many.
 const MAX_FIRST_BLOCKS: usize = 16;
 
 /// Files of a lane whose reads are counted beforehand have at most so many bytes together: a tenth
@@ -166,8 +166,8 @@ impl OpenedLanes {
         self.warnings.iter().for_each(|it| console.error(&format!("seqloom: warning: {it}")));
     }
 
-    /// What the memory of a run of so many threads depends on, beside the `loaded_bytes` of what is
-    /// held all along.
+    /// What the memory of a run of so many threads depends on, besides the `loaded_bytes` of what
+    /// is held all along.
     pub(crate) fn demand(
         &self,
         arguments: &AlignArguments,

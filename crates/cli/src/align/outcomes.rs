@@ -11,10 +11,8 @@ use std::sync::{Mutex, PoisonError};
 use seqloom_align::cohort::Batch;
 use seqloom_align::ingest::BatchSink;
 use seqloom_format::bam::{Flags, RecordError, RecordRef, framed_records};
-use seqloom_format::reads::ReadBlock;
-use seqloom_format::templates::PackedTemplates;
-use seqloom_io::sink::atomic::{AtomicFile, AtomicFileError};
-use seqloom_io::sink::output::OutputError;
+use seqloom_format::{PackedTemplates, ReadBlock};
+use seqloom_io::{AtomicFile, AtomicFileError, OutputError};
 use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::order::Ordered;
 
@@ -33,7 +31,7 @@ pub(super) enum Outcome {
 /// All of them.
 const OUTCOMES: [Outcome; 3] = [Outcome::Aligned, Outcome::Unaligned, Outcome::Frequent];
 
-/// Whose words the counts are told in.
+/// Whose words the counts are reported in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wording {
     Bowtie,
@@ -79,13 +77,13 @@ pub(crate) struct Outcomes {
 pub(crate) struct Texts([[Vec<u8>; 2]; 3]);
 
 impl Outcomes {
-    /// Opens the files that are asked for, by outcome; reads with too many placements go with those
+    /// Opens the files that are requested, by outcome; reads with too many placements go with those
     /// without any unless they have a file of their own.
     ///
     /// # Errors
     /// When one cannot be made.
     pub(super) fn create(
-        wanted: [Option<&Path>; 3],
+        requested: [Option<&Path>; 3],
         is_two: bool,
         wording: Wording,
     ) -> Result<Self, AtomicFileError> {
@@ -93,7 +91,7 @@ impl Outcomes {
             let paths = path.map(|path| paths(path, is_two)).unwrap_or_default();
             paths.iter().map(|path| AtomicFile::create(path)).collect()
         };
-        let [aligned, unaligned, frequent] = wanted;
+        let [aligned, unaligned, frequent] = requested;
         Ok(Self {
             counts: Counts::default(),
             files: [create(aligned)?, create(unaligned)?, create(frequent)?],
@@ -113,12 +111,12 @@ impl Outcomes {
         }
     }
 
-    /// Whether any file is wanted.
+    /// Whether any file is requested.
     fn has_files(&self) -> bool {
         self.files.iter().any(|files| !files.is_empty())
     }
 
-    /// Counts templates of a batch, and adds the text of those of its reads that are wanted.
+    /// Counts templates of a batch, and adds the text of those of its reads that are requested.
     fn look(
         &self,
         texts: &mut Texts,
@@ -163,7 +161,7 @@ impl Outcomes {
         Ok(())
     }
 
-    /// Has the text of a batch written once all in front of it are.
+    /// Has the text of a batch written once all before it are.
     fn deposit(&self, sequence: u64, texts: &mut Texts) -> Result<(), OutputError> {
         if !self.has_files() {
             return Ok(());
@@ -343,7 +341,7 @@ impl<E: RunError + 'static> RunError for JudgedError<E> {
     }
 }
 
-/// A sink before which it is noted what became of the reads, where that is wanted.
+/// A sink before which it is noted what became of the reads, where that is requested.
 pub(super) struct Judged<'a, S> {
     pub(super) sink: &'a S,
     pub(super) outcomes: Option<&'a Outcomes>,

@@ -20,7 +20,7 @@ use seqloom_terminal::error::SystemError;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Machines with several NUMA nodes")]
 pub(crate) struct PlacementArguments {
-    /// Where the index lies: a copy on every node, pages over all nodes in turn, on the node that
+    /// Where the index is: a copy on every node, pages over all nodes in turn, on the node that
     /// loads it; auto goes by its size
     #[arg(long, value_name = "WHERE", default_value = "auto", conflicts_with = "instances")]
     placement: WhereArgument,
@@ -118,7 +118,7 @@ impl PlacementArguments {
 /// Decides where all goes. `replicas_fit` says whether so many copies of the index fit `-m`.
 ///
 /// # Errors
-/// What was asked for and cannot be had. What was not asked for is left out instead.
+/// What was requested and cannot be had. What was not requested is left out instead.
 pub(super) fn plan(
     arguments: &PlacementArguments,
     threads: usize,
@@ -126,17 +126,17 @@ pub(super) fn plan(
     replicas_fit: impl Fn(usize) -> bool,
 ) -> seqloom_terminal::Result<Plan> {
     let wishes = arguments.wishes();
-    let asked = wishes != Wishes { huge_pages: wishes.huge_pages, ..Wishes::default() };
+    let is_requested = wishes != Wishes { huge_pages: wishes.huge_pages, ..Wishes::default() };
     let machine = Topology::read(Path::new("/"));
     let topology = match machine {
         Ok(topology) => topology,
-        Err(error) if asked => return Err(error.into()),
+        Err(error) if is_requested => return Err(error.into()),
         Err(_) => return Ok(Plan::none(threads)),
     };
     if let Err(error) = placement::permitted() {
         // Containers are often forbidden to place memory: then nothing is placed.
         let text = format!("the kernel refuses to place memory here: {error}");
-        return if asked { Err(SystemError(text).into()) } else { Ok(Plan::none(threads)) };
+        return if is_requested { Err(SystemError(text).into()) } else { Ok(Plan::none(threads)) };
     }
     let limits = Limits::of_this_process(Path::new("/"), &topology);
     Plan::new((&topology, &limits), &wishes, threads, index_bytes, replicas_fit)

@@ -28,14 +28,14 @@ pub(crate) const WORKER_BYTES: u64 = 24 << 20;
 const IN_HAND_PER_BASE_BYTES: u64 = 8;
 /// Of a batch there is so much room in [`WORKER_BYTES`]: for reads of 2,000 bases.
 const BATCH_BYTES: u64 = 8 << 20;
-/// What is held of one read between seeding and emission beside its bases and qualities: its name,
+/// What is held of one read between seeding and emission besides its bases and qualities: its name,
 /// and five regions of 88 bytes.
 const HELD_PER_READ_BYTES: u64 = 540;
 /// A base and its quality, in the block of the input.
 const HELD_PER_BASE_BYTES: u64 = 2;
 /// Tags that a read brings along, in the block and as they will be written.
 const TAGS_PER_READ_BYTES: u64 = 512;
-/// A lane beside the first: its first block, and what its inputs are inflated in.
+/// A lane other than the first: its first block, and what its inputs are inflated in.
 const LANE_BYTES: u64 = 4 << 20;
 /// Below this, too little is left to sort the largest partitions with.
 pub(crate) const MIN_STORE_BYTES: u64 = 32 << 20;
@@ -184,10 +184,10 @@ impl Demand {
         self.fixed_bytes() + self.cohort_bytes() + self.min_store_bytes()
     }
 
-    /// Lanes beside the first that are ingested at the same time: one for each other thread, as
+    /// Lanes other than the first that are ingested at the same time: one for each other thread, as
     /// far as half of what candidates may hold beyond a cohort has room for a cohort of each. A
     /// cohort can then hold twice what is expected, and more.
-    fn lanes_beside(&self, for_held_bytes: u64) -> u64 {
+    fn other_lanes(&self, for_held_bytes: u64) -> u64 {
         let most = self.lanes.min(self.threads.get()).max(1) as u64 - 1;
         let room = (for_held_bytes / 2).checked_div(self.cohort_bytes());
         most.min(room.unwrap_or(most))
@@ -205,18 +205,18 @@ impl Demand {
         let cohort_bytes = self.cohort_bytes();
         // Reads of many repeats hold more than most: half of the rest is theirs if they need it.
         let for_held_bytes = spare_bytes / 2;
-        let beside = self.lanes_beside(for_held_bytes);
-        let beside_bytes = beside * cohort_bytes;
-        let for_first_bytes = for_held_bytes - beside_bytes;
+        let at_once = self.other_lanes(for_held_bytes);
+        let other_lanes_bytes = at_once * cohort_bytes;
+        let for_first_bytes = for_held_bytes - other_lanes_bytes;
         let held = HeldLimits {
             ahead_bytes: cohort_bytes + for_first_bytes.min(self.ahead_bytes()),
             cohort_bytes: cohort_bytes + for_first_bytes,
-            lanes: NonZeroUsize::MIN.saturating_add(beside as usize),
-            beside_bytes,
+            lanes: NonZeroUsize::MIN.saturating_add(at_once as usize),
+            other_lanes_bytes,
         };
         let store_bytes = self.min_store_bytes() + spare_bytes - for_held_bytes;
         let chunk_bytes = chunk_bytes(store_bytes / 4 / self.open_chunks().max(1));
-        let freed_bytes = self.all_replicas_bytes() + held.cohort_bytes + held.beside_bytes;
+        let freed_bytes = self.all_replicas_bytes() + held.cohort_bytes + held.other_lanes_bytes;
         Ok(MemoryPlan { held, store_bytes, chunk_bytes, freed_bytes })
     }
 
@@ -283,12 +283,12 @@ mod tests {
         let threads = NonZeroUsize::new(16).unwrap();
         let many = Demand { lanes: 40, threads, cores: threads, ..DEMAND };
         let floor_bytes = many.floor_bytes();
-        let beside = |demand: &Demand, cohorts: u64| {
+        let at_once = |demand: &Demand, cohorts: u64| {
             let memory = floor_bytes + cohorts * many.cohort_bytes();
             let plan = demand.plan(ByteSize(memory)).unwrap();
-            let HeldLimits { lanes, beside_bytes, cohort_bytes, .. } = plan.held;
-            assert_eq!(beside_bytes, (lanes.get() as u64 - 1) * demand.cohort_bytes());
-            let given = demand.fixed_bytes() + cohort_bytes + beside_bytes + plan.store_bytes;
+            let HeldLimits { lanes, other_lanes_bytes, cohort_bytes, .. } = plan.held;
+            assert_eq!(other_lanes_bytes, (lanes.get() as u64 - 1) * demand.cohort_bytes());
+            let given = demand.fixed_bytes() + cohort_bytes + other_lanes_bytes + plan.store_bytes;
             assert_eq!(given, memory, "every byte is given once");
             assert!(lanes.get() == 1 || cohort_bytes >= 2 * demand.cohort_bytes());
             let alone = Demand { lanes: 1, loaded_bytes: demand.loaded_bytes, ..*demand };
@@ -296,11 +296,14 @@ mod tests {
             assert_eq!(plan.store_bytes, alone.store_bytes, "partitions pay nothing");
             lanes.get()
         };
-        assert_eq!([0, 3, 4, 8, 63, 64, 999].map(|it| beside(&many, it)), [1, 1, 2, 3, 16, 16, 16]);
-        assert_eq!(beside(&Demand { lanes: 3, ..many }, 999), 3);
-        assert_eq!(beside(&Demand { threads: NonZeroUsize::MIN, ..many }, 999), 1);
+        assert_eq!(
+            [0, 3, 4, 8, 63, 64, 999].map(|it| at_once(&many, it)),
+            [1, 1, 2, 3, 16, 16, 16]
+        );
+        assert_eq!(at_once(&Demand { lanes: 3, ..many }, 999), 3);
+        assert_eq!(at_once(&Demand { threads: NonZeroUsize::MIN, ..many }, 999), 1);
         // Reads without mates hold no cohort.
-        assert_eq!(beside(&Demand { pairing: Pairing::Single, ..many }, 0), 16);
+        assert_eq!(at_once(&Demand { pairing: Pairing::Single, ..many }, 0), 16);
         assert_eq!(floor_bytes - Demand { lanes: 1, ..many }.floor_bytes(), 39 * LANE_BYTES);
     }
 

@@ -4,9 +4,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use seqloom_align::ingest::BatchSink;
+use seqloom_format::PackedTemplates;
 use seqloom_format::bam::{RecordError, RecordRef, Reference, framed_records};
-use seqloom_format::templates::PackedTemplates;
-use seqloom_io::sink::output::{Output, OutputError};
+use seqloom_io::{Output, OutputError};
 use seqloom_prep::finish::{EncodeError, EncodedUnit, Encoder, Encoding};
 use seqloom_prep::metrics::{TalliedRecord, Tally};
 use seqloom_prep::partition::{CollectError, Collector, StoreScratch};
@@ -186,7 +186,7 @@ impl<'a> BatchSink for StreamSink<'a> {
         Ok(())
     }
 
-    /// Waits until all batches in front are written, so that what is not held need not be.
+    /// Waits until all earlier batches are written, so that what is not held need not be.
     fn accept_part(
         &self,
         encoder: &mut Encoder<'a>,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use seqloom_align::ingest::{self, Aligner, IngestTotals, Ingested};
-use seqloom_io::sink::output::Output;
+use seqloom_io::Output;
 use seqloom_io::source::InputBlock;
 use seqloom_io::spill::SpillFile;
 use seqloom_prep::duplicates::LibraryTable;
@@ -93,7 +93,7 @@ fn request<'a>(job: &'a Job<'_>, late: &'a Steps) -> Request<'a> {
             encoding: job.output.encoding(),
             remove_duplicates: duplicates.remove_duplicates,
             tagging: None,
-            tells_families: duplicates.barcodes.umi_distance().is_some(),
+            writes_families: duplicates.barcodes.umi_distance().is_some(),
             late,
             metrics: job.late.metrics,
         },
@@ -152,8 +152,8 @@ impl Command for Aligned<'_, '_> {
         records: &StoredRecords<'_>,
         reference: &ReferenceSequences,
     ) -> seqloom_terminal::Result<Option<StoredCounts>> {
-        let Some(asked) = &self.job.late.recalibration else { return Ok(None) };
-        asked.count(&self.job.header, reference, records, &self.job.run)
+        let Some(requested) = &self.job.late.recalibration else { return Ok(None) };
+        requested.count(&self.job.header, reference, records, &self.job.run)
     }
 
     fn applier(
@@ -161,8 +161,8 @@ impl Command for Aligned<'_, '_> {
         counts: Option<&StoredCounts>,
         backing: &Backing,
     ) -> seqloom_terminal::Result<Option<Applier>> {
-        let Some(asked) = &self.job.late.recalibration else { return Ok(None) };
-        asked.applier(&self.job.header, (counts, backing), self.job.run.console)
+        let Some(requested) = &self.job.late.recalibration else { return Ok(None) };
+        requested.applier(&self.job.header, (counts, backing), self.job.run.console)
     }
 
     fn compared(

@@ -45,7 +45,7 @@ enum StrandTagArgument {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Over introns (--mode spliced, as HISAT2; docs/modes.md)")]
 pub(super) struct SplicedArguments {
-    /// Introns that are known: GTF, or HISAT2's list of splice sites, told apart by content
+    /// Introns that are known: GTF, or HISAT2's list of splice sites, distinguished by content
     #[arg(long, value_name = "FILE")]
     pub(super) splice_sites: Option<PathBuf>,
     /// Fewest bases of an intron [default: 20]
@@ -70,7 +70,7 @@ pub(super) struct SplicedArguments {
     /// Penalty of a clipped base at quality 40 or more, and at less [default: 2,1]
     #[arg(long, value_name = "MAX,MIN")]
     clip_penalties: Option<TwoPenalties>,
-    /// How the library tells the strand of the transcript [default: unstranded]
+    /// How the library determines the strand of the transcript [default: unstranded]
     #[arg(long, value_name = "STRAND")]
     library_strand: Option<LibraryArgument>,
     /// Tag with the strand of the transcript [default: xs]
@@ -96,7 +96,7 @@ impl SplicedArguments {
             scoring: gapped.spliced_scoring(),
             clip: self.clip_penalties.map_or([2, 1], |it| it.0),
             introns: IntronOptions {
-                are_wanted: !self.no_spliced,
+                are_requested: !self.no_spliced,
                 novel: true,
                 least_bp,
                 most_bp,
@@ -105,7 +105,7 @@ impl SplicedArguments {
                 other_anchor_bases,
             },
             placements: match common.reported {
-                Some(Reported::AtMost(wanted)) => wanted as usize,
+                Some(Reported::AtMost(requested)) => requested as usize,
                 // `--all` is refused.
                 Some(Reported::All) | None => PLACEMENTS,
             },
@@ -163,14 +163,15 @@ impl SplicedArguments {
         }
         if read.elsewhere > 0 {
             console.info(&format!(
-                "align: {}: {} rows lie on sequences that the index does not have",
+                "align: {}: {} rows are on sequences that the index does not have",
                 path.display(),
                 read.elsewhere
             ));
         }
         let lengths = self.lengths();
-        let is_wanted = |it: &&known_introns::KnownIntron| lengths.contains(&(it.end - it.start));
-        let (known, count) = (read.introns.iter().filter(is_wanted), read.introns.len());
+        let is_requested =
+            |it: &&known_introns::KnownIntron| lengths.contains(&(it.end - it.start));
+        let (known, count) = (read.introns.iter().filter(is_requested), read.introns.len());
         let introns: Vec<Intron> = known
             .map(|it| Intron {
                 start: starts[it.sequence as usize] + u64::from(it.start),
@@ -180,7 +181,7 @@ impl SplicedArguments {
             .collect();
         let used = introns.len();
         console.info(&format!(
-            "align: {}: {count} introns, {used} of a length that is wanted",
+            "align: {}: {count} introns, {used} of a length that is allowed",
             path.display()
         ));
         Ok(introns)

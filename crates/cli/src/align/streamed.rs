@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use seqloom_align::ingest::{self, Aligner, IngestTotals};
-use seqloom_io::sink::output::Output;
+use seqloom_io::Output;
 use seqloom_io::source::InputBlock;
 
 use super::job::Job;

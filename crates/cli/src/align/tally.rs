@@ -51,7 +51,7 @@ impl Template {
     pub(super) fn add(&mut self, record: &RecordRef<'_>) -> Result<(), RecordError> {
         self.is_concordant |= record.has_flags(Flags::PROPER_PAIR);
         if !record.has_flags(Flags::UNMAPPED) {
-            // Over introns XS is a strand, and NH is what tells.
+            // Over introns XS is a strand, and NH decides.
             let count = record.find_aux(*b"NH")?.and_then(|value| value.as_int());
             let is_repeated = match count {
                 Some(count) => count > 1,

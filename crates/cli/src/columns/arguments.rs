@@ -35,23 +35,23 @@ pub(super) enum Kind {
     Signal,
 }
 
-/// What `seqloom columns` is told.
+/// The options of `seqloom columns`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Columns of alignments: name flag reference start end mapq cigar mate_reference mate_start
-template_length sequence qualities, and, if asked for, cigar_ops read_group tags. Positions are
+template_length sequence qualities, and, if requested, cigar_ops read_group tags. Positions are
 0-based. Columns of reads: name comment sequence qualities. Columns of signal: read_id read_group
 digitisation offset range sampling_rate sample_count samples, and the fields of the file.
 
 The stream is in the order of the input and the same bytes whatever -t and -m are. Columns that
-are not asked for are not decoded.
+are not requested are not decoded.
 
 Example:
   seqloom columns out.bam --columns name,start,mapq --tags NM:i --regions chr20:1-2,000,000 \\
     -o out.arrows
 Exit codes: 0 ok, 1 failed, 2 usage, 3 malformed input, 4 output or disk.")]
 pub(crate) struct ColumnsArguments {
-    /// BAM or SAM, FASTQ or FASTA, or raw signal; several files are one behind the other; `-` is
+    /// BAM or SAM, FASTQ or FASTA, or raw signal; several files are one after the other; `-` is
     /// standard input
     #[arg(value_name = "FILE", required = true)]
     pub(super) inputs: Vec<PathBuf>,
@@ -151,7 +151,7 @@ impl ColumnsArguments {
         if self.binary { TextType::Binary } else { TextType::Utf8 }
     }
 
-    /// The columns asked for, or the usual ones.
+    /// The columns requested, or the usual ones.
     ///
     /// # Errors
     /// A name that there is not.

@@ -1,4 +1,4 @@
-//! What an input is, told by its content.
+//! What an input is, recognised by its content.
 
 use std::path::{Path, PathBuf};
 

@@ -3,13 +3,12 @@
 mod arguments;
 mod kind;
 
-use seqloom_columns::alignments::{Alignments, Region, Wanted};
-use seqloom_columns::reads::{self, ReadColumn, WantedReads};
+use seqloom_columns::alignments::{Alignments, Region, Requested};
+use seqloom_columns::reads::{self, ReadColumn, RequestedReads};
 use seqloom_columns::{Destination, Limits, Totals, signal};
 use seqloom_io::alignments::AlignmentOptions;
-use seqloom_io::sink::atomic::Publication;
-use seqloom_io::sink::output::{Output, OutputError};
 use seqloom_io::source::SourceOptions;
+use seqloom_io::{Output, OutputError, Publication};
 use seqloom_signal::flow::inputs::{ALL_SUFFIXES, find};
 use seqloom_signal::store::OpenOptions;
 use seqloom_terminal::host::Progress;
@@ -61,18 +60,18 @@ impl Job<'_> {
         Output::create(&self.arguments.output)
     }
 
-    /// Tells how far it is; `false` when a signal asks to stop.
+    /// Shows how far it is; `false` once a signal stops the run.
     fn watch(&self, (done_bytes, total_bytes): (u64, Option<u64>), records: u64) -> bool {
         let share = total_bytes.map(|total| done_bytes as f64 / total.max(1) as f64);
         let phase = "columns";
         let progress = Progress { phase, done_bytes, total_bytes, records, share };
-        self.console.tell_progress(progress);
+        self.console.report_progress(progress);
         !signals::interrupted()
     }
 
     fn alignments(&self) -> seqloom_terminal::Result<(Totals, Output)> {
         let arguments = self.arguments;
-        let wanted = Wanted {
+        let requested = Requested {
             columns: arguments.alignment_columns()?,
             tags: arguments.tags.clone(),
             text: arguments.text(),
@@ -101,7 +100,7 @@ impl Job<'_> {
         let mut output = self.output()?;
         let watch = |bytes, rows| self.watch(bytes, rows);
         let destination = Destination { limits: &self.limits, output: &mut output, watch: &watch };
-        let totals = alignments.write(&wanted, destination)?;
+        let totals = alignments.write(&requested, destination)?;
         Ok((totals, output))
     }
 
@@ -119,8 +118,8 @@ impl Job<'_> {
         let mut output = self.output()?;
         let watch = |bytes, rows| self.watch(bytes, rows);
         let destination = Destination { limits: &self.limits, output: &mut output, watch: &watch };
-        let wanted = WantedReads { columns: &columns, text: arguments.text() };
-        let totals = reads::write(&arguments.inputs, &options, &wanted, destination)?;
+        let requested = RequestedReads { columns: &columns, text: arguments.text() };
+        let totals = reads::write(&arguments.inputs, &options, &requested, destination)?;
         Ok((totals, output))
     }
 
@@ -129,11 +128,11 @@ impl Job<'_> {
         arguments.refuse_filters("signal")?;
         let inputs = find(&arguments.inputs, &ALL_SUFFIXES)?.paths;
         let options = OpenOptions::default();
-        let wanted = arguments.columns.as_deref();
+        let requested = arguments.columns.as_deref();
         let mut output = self.output()?;
         let watch = |bytes, rows| self.watch(bytes, rows);
         let destination = Destination { limits: &self.limits, output: &mut output, watch: &watch };
-        let totals = signal::write(&inputs, &options, wanted, destination)?;
+        let totals = signal::write(&inputs, &options, requested, destination)?;
         Ok((totals, output))
     }
 }

@@ -10,7 +10,7 @@ use seqloom_io::source::{
 use seqloom_io::structure::{self, StructureError};
 use seqloom_terminal::print;
 
-/// Time of an engine per read for which a limit is told, in microseconds: a short-read aligner.
+/// Time of an engine per read for which a limit is reported, in microseconds: a short-read aligner.
 const ENGINE_US: f64 = 50.0;
 
 /// Arguments of `seqloom fastq check`.
@@ -25,7 +25,7 @@ pub(crate) struct CheckArguments {
     inputs: Vec<PathBuf>,
 }
 
-/// What reading a file told.
+/// What reading a file reported.
 struct Found {
     format: InputFormat,
     file_bytes: u64,
@@ -131,8 +131,8 @@ fn scaling(path: &Path, found: &Found) -> String {
     let (can, advice) = match (found.format.container, found.format.compression) {
         (Container::Fastq, Compression::Plain | Compression::Bgzf) if path != Path::new("-") => {
             let inflate = match found.format.compression {
-                Compression::Bgzf => "inflates and parses its own stretch",
-                _ => "parses its own stretch",
+                Compression::Bgzf => "inflates and parses its own chunk",
+                _ => "parses its own chunk",
             };
             return format!(
                 "  scaling  with the threads: each {inflate} of the file, without a lock\n  \

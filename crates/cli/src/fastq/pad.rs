@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use seqloom_io::reblock::{self, ReblockError, Rewritten, Survey};
-use seqloom_io::sink::output::Output;
+use seqloom_io::Output;
+use seqloom_io::reblock::{self, Measured, ReblockError, Rewritten};
 use seqloom_runtime::machine;
 use seqloom_terminal::{Console, UsageError};
 
@@ -65,11 +65,11 @@ pub(super) fn run(arguments: &PadArguments, console: &Console) -> seqloom_termin
         Some(reads) => reads as usize,
         None => {
             let aim = if arguments.bgzf { BGZF_TEXT_BYTES } else { BLOCK_BYTES };
-            (aim / survey_all(&inputs, 1)?.largest_block_bytes.max(1)).max(1)
+            (aim / measure_all(&inputs, 1)?.largest_block_bytes.max(1)).max(1)
         }
     };
-    let survey = survey_all(&inputs, reads_per_block)?;
-    let block_bytes = arguments.block_bytes.unwrap_or(survey.largest_block_bytes);
+    let measure = measure_all(&inputs, reads_per_block)?;
+    let block_bytes = arguments.block_bytes.unwrap_or(measure.largest_block_bytes);
     let mut outputs = Vec::new();
     for (input, path) in inputs.iter().zip(paths) {
         let mut output = Output::create(path)?;
@@ -104,10 +104,10 @@ pub(super) fn run(arguments: &PadArguments, console: &Console) -> seqloom_termin
 }
 
 /// The largest block and the number of reads of all files, which must agree on the latter.
-fn survey_all(inputs: &[&PathBuf], reads_per_block: usize) -> Result<Survey, ReblockError> {
-    let mut all: Option<Survey> = None;
+fn measure_all(inputs: &[&PathBuf], reads_per_block: usize) -> Result<Measured, ReblockError> {
+    let mut all: Option<Measured> = None;
     for path in inputs {
-        let found = reblock::survey(path, reads_per_block)?;
+        let found = reblock::measure(path, reads_per_block)?;
         all = match all {
             Some(first) if first.records != found.records => {
                 let paths = (inputs[0].clone(), (*path).clone());

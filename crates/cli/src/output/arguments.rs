@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use seqloom_format::bam_deflate::{Method, Settings};
-use seqloom_io::beside::{bam_indices, cram_indices};
+use seqloom_io::sidecars::{bam_indices, cram_indices};
 use seqloom_prep::duplicates::{DuplicateMode, LocationSource, NamePattern, PicardVersion};
 use seqloom_prep::metrics::quality::MetricsRequest;
 use seqloom_runtime::memory::{ByteSize, ParseSizeError};
@@ -18,7 +18,7 @@ use super::progress::ProgressKind;
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArguments {
-    /// Output file, its index beside it; `-` is standard output
+    /// Output file, its index next to it; `-` is standard output
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub(crate) output: PathBuf,
     /// Format [default: by the suffix of the output file, else BAM]
@@ -38,7 +38,7 @@ pub(crate) struct OutputArguments {
     /// Picard and GATK do not
     #[arg(long)]
     pub(crate) cram_keep_md: bool,
-    /// Index written beside a sorted BAM file; beside a CRAM it is a .crai
+    /// Index written next to a sorted BAM file; next to a CRAM it is a .crai
     #[arg(long, value_name = "KIND", default_value = "auto")]
     pub(crate) write_index: IndexKind,
     /// Refuse to begin, and to end, where one of the run's files is there already
@@ -47,7 +47,7 @@ pub(crate) struct OutputArguments {
     /// Leave no @PG line and so no trace of the command line
     #[arg(long = "no-pg", alias = "no-PG")]
     pub(crate) no_pg: bool,
-    /// Write the MD5 of the output into FILE.md5 beside it
+    /// Write the MD5 of the output into FILE.md5 next to it
     #[arg(long)]
     pub(crate) md5: bool,
     /// Folder for metrics: NAME.flagstat.txt, NAME.idxstats.txt and, where duplicates are marked,
@@ -110,8 +110,8 @@ impl RunArguments {
         if let Some(folder) = std::env::var_os("TMPDIR").filter(|folder| !folder.is_empty()) {
             return vec![folder.into()];
         }
-        let beside = output.parent().filter(|p| !p.as_os_str().is_empty());
-        vec![beside.map_or_else(|| PathBuf::from("."), PathBuf::from)]
+        let own_folder = output.parent().filter(|p| !p.as_os_str().is_empty());
+        vec![own_folder.map_or_else(|| PathBuf::from("."), PathBuf::from)]
     }
 }
 
@@ -194,7 +194,7 @@ impl OutputArguments {
         iter::once(("-o", self.output.as_path())).chain(json).chain(html)
     }
 
-    /// The format asked for, or that of the suffix.
+    /// The format requested, or that of the suffix.
     fn named_format(&self) -> OutputFormat {
         let suffix = self.output.extension().and_then(|s| s.to_str()).unwrap_or_default();
         match self.output_format {
@@ -218,7 +218,7 @@ impl OutputArguments {
         }
     }
 
-    /// The format asked for, or that of the suffix.
+    /// The format requested, or that of the suffix.
     ///
     /// # Errors
     /// BAM and CRAM to a terminal, and what they have not.
@@ -267,7 +267,7 @@ pub(crate) fn refuse_cram(output: &Path) -> Result<(), UsageError> {
     )))
 }
 
-/// Most threads that can be asked for: more than any machine has cores, and few enough for sums
+/// Most threads that can be requested: more than any machine has cores, and few enough for sums
 /// over them to be small numbers.
 const MOST_THREADS: usize = 4096;
 
@@ -390,7 +390,7 @@ impl From<PicardArgument> for PicardVersion {
 pub(crate) struct OpticalDistance(pub(crate) Option<u32>);
 
 impl OpticalDistance {
-    /// How places on the flow cell are told from names: by `pattern` where one is given.
+    /// How places on the flow cell are read from names: by `pattern` where one is given.
     pub(crate) fn locations(self, pattern: Option<&NamePattern>) -> LocationSource {
         match (self.0, pattern) {
             (None, _) => LocationSource::None,
@@ -399,7 +399,7 @@ impl OpticalDistance {
         }
     }
 
-    /// Refuses a pattern where no place is wanted.
+    /// Refuses a pattern where no place is requested.
     pub(crate) fn check(self, pattern: Option<&NamePattern>) -> Result<(), UsageError> {
         match (self.0, pattern) {
             (None, Some(_)) => Err(UsageError(

@@ -18,13 +18,13 @@ pub(crate) struct BarcodeArguments {
     #[arg(long, value_name = "TAG", value_parser = tag_name)]
     read_two_barcode_tag: Option<[u8; 2]>,
     /// Duplicates share the UMI of --barcode-tag up to N errors, 0 or 1: by directed adjacency, as
-    /// fgbio's and UMI-tools'. MI tells the families of reads; no read is left out
+    /// fgbio's and UMI-tools'. MI names the families of reads; no read is left out
     #[arg(long, value_name = "N", requires = "barcode_tag",
           value_parser = clap::value_parser!(u8).range(0..=1),
           conflicts_with_all = ["read_one_barcode_tag", "read_two_barcode_tag"])]
     umi_distance: Option<u8>,
     /// The barcode of the template is a UMI of a duplex, as ACT-GCA: its parts change places where
-    /// read two starts in front of read one. Needs the tag MC
+    /// read two starts before read one. Needs the tag MC
     #[arg(long, requires = "barcode_tag", conflicts_with = "umi_distance")]
     duplex_umi: bool,
 }

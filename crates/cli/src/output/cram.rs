@@ -1,5 +1,5 @@
 //! What CRAM output wants beyond that of other formats: the bases of the reference, of which each
-//! sequence's MD5 stands in the header.
+//! sequence's MD5 is in the header.
 
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -11,7 +11,7 @@ use seqloom_io::reference;
 use seqloom_prep::input::ReferenceSequences;
 use seqloom_terminal::error::InputError;
 
-/// What a worker holds beside what it holds for BAM: the records of two slices, at most 12 MiB, as
+/// What a worker holds besides what it holds for BAM: the records of two slices, at most 12 MiB, as
 /// much again of their series, and what these are compressed in.
 const ENCODER_BYTES: u64 = 40 << 20;
 

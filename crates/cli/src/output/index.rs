@@ -1,13 +1,12 @@
-//! The index that lies beside a BAM or CRAM file.
+//! The index next to a BAM or CRAM file.
 
 use std::path::Path;
 
 use seqloom_format::bam::Reference;
 use seqloom_format::bgzf::{EOF_BLOCK, VirtualOffset};
 use seqloom_format::index::{BinningScheme, IndexBuilder};
-use seqloom_io::beside::with_suffix;
-use seqloom_io::sink::atomic::AtomicFile;
-use seqloom_io::sink::output::{Output, OutputError};
+use seqloom_io::sidecars::with_suffix;
+use seqloom_io::{AtomicFile, Output, OutputError};
 use seqloom_prep::finish::FinishError;
 use seqloom_terminal::UsageError;
 
@@ -30,7 +29,7 @@ impl IndexFormat {
     /// The index of an output that may have one; of others there is none.
     ///
     /// # Errors
-    /// The format that is asked for cannot hold the references.
+    /// The format that is requested cannot hold the references.
     pub(crate) fn choose(
         kind: IndexKind,
         references: &[Reference],
@@ -83,7 +82,7 @@ impl IndexFormat {
         Ok(bytes)
     }
 
-    /// Behind the name of the output.
+    /// After the name of the output.
     pub(crate) fn suffix(self) -> &'static str {
         if self.is_csi { ".csi" } else { ".bai" }
     }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use seqloom_format::bam::Reference;
-use seqloom_io::sink::atomic::AtomicFile;
+use seqloom_io::AtomicFile;
 use seqloom_prep::metrics::quality::{GatheredMetrics, MetricsRequest};
 use seqloom_report::{flagstat, idxstats, picard, samtools_stats};
 
@@ -67,7 +67,7 @@ impl<'a> Metrics<'a> {
         folder: &'a Path,
         output: &Path,
         references: &[Reference],
-        (of, asked): (&Summary, MetricsRequest),
+        (of, requested): (&Summary, MetricsRequest),
     ) -> seqloom_terminal::Result<Vec<AtomicFile>> {
         create_folder(folder)?;
         let (sample, command_line) = (sample(output), command_line());
@@ -79,7 +79,7 @@ impl<'a> Metrics<'a> {
         if let Some(duplicates) = &of.duplicates {
             metrics.write_duplicates(duplicates)?;
         }
-        metrics.write_quality(&of.metrics, asked)?;
+        metrics.write_quality(&of.metrics, requested)?;
         Ok(metrics.files)
     }
 
@@ -103,17 +103,17 @@ impl<'a> Metrics<'a> {
         self.write_file("markdup", &mut text)
     }
 
-    /// Of each kind that was asked for, a file. Without pairs there is no file of insert sizes, as
+    /// Of each kind that was requested, a file. Without pairs there is no file of insert sizes, as
     /// with Picard.
     fn write_quality(
         &mut self,
         metrics: &GatheredMetrics,
-        asked: MetricsRequest,
+        requested: MetricsRequest,
     ) -> seqloom_terminal::Result<()> {
         let (command_line, sample) = (self.command_line.clone(), self.sample.clone());
         let heading = picard::Heading { command_line: &command_line, sample: &sample };
         let mut text = String::new();
-        if let Some(counts) = metrics.insert_size.as_ref().filter(|_| asked.insert_size) {
+        if let Some(counts) = metrics.insert_size.as_ref().filter(|_| requested.insert_size) {
             let rows = counts.rows();
             if !rows.is_empty() {
                 picard::write_insert_sizes(&mut text, &heading, &rows)?;
@@ -124,16 +124,18 @@ impl<'a> Metrics<'a> {
             picard::write_alignment_summary(&mut text, &heading, counts)?;
             self.write_file("alignment_summary", &mut text)?;
         }
-        if let Some(counts) = metrics.quality_yield.as_ref().filter(|_| asked.quality_yield) {
+        if let Some(counts) = metrics.quality_yield.as_ref().filter(|_| requested.quality_yield) {
             picard::write_quality_yield(&mut text, &heading, counts)?;
             self.write_file("quality_yield", &mut text)?;
         }
-        if let Some(counts) = metrics.quality_by_cycle.as_ref().filter(|_| asked.quality_by_cycle) {
+        if let Some(counts) =
+            metrics.quality_by_cycle.as_ref().filter(|_| requested.quality_by_cycle)
+        {
             picard::write_quality_by_cycle(&mut text, &heading, counts)?;
             self.write_file("quality_by_cycle", &mut text)?;
         }
         if let Some(counts) =
-            metrics.quality_distribution.as_ref().filter(|_| asked.quality_distribution)
+            metrics.quality_distribution.as_ref().filter(|_| requested.quality_distribution)
         {
             picard::write_quality_distribution(&mut text, &heading, counts)?;
             self.write_file("quality_distribution", &mut text)?;

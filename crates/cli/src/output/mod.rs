@@ -17,8 +17,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use seqloom_format::bgzf::{BlockCompressor, MAX_PAYLOAD_BYTES};
-use seqloom_io::sink::atomic::{AtomicFile, is_direct};
-use seqloom_io::sink::output::OutputError;
+use seqloom_io::{AtomicFile, OutputError, is_direct};
 use seqloom_terminal::error::Bug;
 
 use crate::host;

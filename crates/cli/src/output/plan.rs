@@ -1,4 +1,4 @@
-//! The output of a command: header in front of the records; name, index and metrics behind.
+//! The output of a command: header before the records; name, index and metrics after.
 
 use std::fs;
 use std::iter;
@@ -8,9 +8,8 @@ use std::path::{Path, PathBuf};
 use seqloom_cram::{EOF_CONTAINER, Numbering, file_start};
 use seqloom_format::bam::{Header, Reference};
 use seqloom_format::bgzf::{EOF_BLOCK, VirtualOffset};
-use seqloom_io::beside::with_suffix;
-use seqloom_io::sink::atomic::{Publication, is_direct};
-use seqloom_io::sink::output::Output;
+use seqloom_io::sidecars::with_suffix;
+use seqloom_io::{Output, Publication, is_direct};
 use seqloom_prep::finish::{EncodeError, Encoding, OutputIndex};
 use seqloom_prep::input::headers::MergeError;
 use seqloom_terminal::error::Bug;
@@ -46,13 +45,13 @@ impl<'a> OutputPlan<'a> {
         begun: Option<Output>,
     ) -> seqloom_terminal::Result<(Self, Output)> {
         let format = arguments.format()?;
-        check_files_beside(arguments)?;
+        check_sidecars(arguments)?;
         let mut output = match begun {
             Some(output) => output,
             None => Output::create(&arguments.output)?,
         };
         if arguments.md5 {
-            let refuse = "--md5 needs an output file to lie beside";
+            let refuse = "--md5 needs an output file";
             if !output.is_regular_file() {
                 return Err(UsageError(refuse.to_owned()).into());
             }
@@ -66,7 +65,7 @@ impl<'a> OutputPlan<'a> {
         Ok((Self { arguments, format, index, has_crai }, output))
     }
 
-    /// Opens an output in several files that are one behind the other what a single one would be.
+    /// Opens an output in several files that are one after the other what a single one would be.
     ///
     /// # Errors
     /// As [`OutputPlan::open`], and what is in the way.
@@ -81,7 +80,7 @@ impl<'a> OutputPlan<'a> {
             return Ok((plan, vec![output]));
         }
         let format = arguments.format()?;
-        check_files_beside(arguments)?;
+        check_sidecars(arguments)?;
         let indexable = in_coordinate_order && format == OutputFormat::Bam;
         let index = IndexFormat::choose(arguments.write_index, references, indexable)?;
         let outputs = stripes::open(arguments, stripes, index.is_some())?;
@@ -128,7 +127,7 @@ impl<'a> OutputPlan<'a> {
         }
     }
 
-    /// What gathers index entries, if an index is wanted, and numbers containers of CRAM.
+    /// What gathers index entries, if an index is requested, and numbers containers of CRAM.
     pub(crate) fn index_builder(&self, references: usize) -> Option<OutputIndex> {
         match self.format {
             OutputFormat::Cram => Some(OutputIndex::Containers(Numbering::new(self.has_crai))),
@@ -136,7 +135,7 @@ impl<'a> OutputPlan<'a> {
         }
     }
 
-    /// Writes the header in front of the records.
+    /// Writes the header before the records.
     pub(crate) fn write_header(
         &self,
         header: &Header,
@@ -187,7 +186,7 @@ impl<'a> OutputPlan<'a> {
 
     /// Gives the output its name, with its index, and their names to metrics and the report of the
     /// run. All of these are written before: should there be no room for one, what had the
-    /// output's name is still there. What lies beside that, and belongs to it alone, goes with it:
+    /// output's name is still there. What is next to that, and belongs to it alone, goes with it:
     /// indices, MD5, and all metrics in the folder that is named now.
     pub(crate) fn publish(
         &self,
@@ -197,10 +196,10 @@ impl<'a> OutputPlan<'a> {
         ingested: impl FnOnce() -> Ingested,
     ) -> seqloom_terminal::Result<()> {
         let written_bytes = written_bytes(&outputs);
-        let (path, mut beside) = (self.path(), Vec::new());
+        let (path, mut sidecars) = (self.path(), Vec::new());
         if let Some(folder) = &self.arguments.metrics_dir {
             let of = (&*summary, self.arguments.metrics_files());
-            beside = Metrics::stage(folder, path, references, of)?;
+            sidecars = Metrics::stage(folder, path, references, of)?;
         }
         let host = run.console.host().filter(|host| host.wants_report());
         let mut for_host = None;
@@ -208,19 +207,19 @@ impl<'a> OutputPlan<'a> {
             let mut report = summary.report(ingested(), run, (path, written_bytes));
             if let Some(html) = &self.arguments.html {
                 let page = page::page(summary, references, (&report, run));
-                beside.push(stage_text(html, &page.to_html())?);
+                sidecars.push(stage_text(html, &page.to_html())?);
                 report.qc = Some(page.to_json());
             }
             if let Some(json) = &self.arguments.json {
-                beside.push(stage_text(json, &report.to_json().map_err(Bug::new)?)?);
+                sidecars.push(stage_text(json, &report.to_json().map_err(Bug::new)?)?);
             }
             for_host = host.map(|host| (host, report));
         }
         // As Picard writes it: the digits alone.
         if let Some(md5) = outputs.first().and_then(Output::digest) {
-            beside.push(stage_text(&with_suffix(path, ".md5"), &md5)?);
+            sidecars.push(stage_text(&with_suffix(path, ".md5"), &md5)?);
         }
-        beside.append(&mut summary.beside);
+        sidecars.append(&mut summary.sidecars);
         let suffix = match self.index {
             Some(format) => format.suffix(),
             None => ".crai",
@@ -234,7 +233,7 @@ impl<'a> OutputPlan<'a> {
         if signals::interrupted() {
             return Err(Interrupted.into());
         }
-        Publication { outputs, index, beside, stale }.commit()?;
+        Publication { outputs, index, sidecars, stale }.commit()?;
         // What it hears of is there.
         if let Some((host, report)) = for_host {
             host.report(&report);
@@ -242,13 +241,13 @@ impl<'a> OutputPlan<'a> {
         Ok(())
     }
 
-    /// What lies beside the output's name and would be taken for the new output's.
+    /// What is next to the output's name and would be taken for the new output's.
     fn stale(&self, outputs: &[Output], is_indexed: bool) -> Vec<PathBuf> {
         let path = self.path();
         let folder = self.arguments.metrics_dir.as_deref();
         let mut stale = folder.map_or_else(Vec::new, |folder| metrics::paths(folder, path));
         let is_striped = outputs.len() > 1;
-        // Where there is a file of this name, what lies beside may be that one's.
+        // Where there is a file of this name, what is next to may be that one's.
         let are_of_stripes = is_indexed || fs::symlink_metadata(path).is_err();
         let is_file = outputs.iter().any(Output::is_regular_file);
         if is_file && (!is_striped || are_of_stripes) {
@@ -260,7 +259,7 @@ impl<'a> OutputPlan<'a> {
 }
 
 /// Refuses, with `--no-clobber`, whatever a run would put its own in the place of: its outputs,
-/// what lies beside them under names that belong to it, and `more`. Pipes and devices are written
+/// what is next to them under names that belong to it, and `more`. Pipes and devices are written
 /// to, not replaced.
 ///
 /// # Errors
@@ -292,8 +291,8 @@ pub(crate) fn refuse_replacing<'p>(
     }
 }
 
-/// Looks whether what is written beside the output can be, before there is one.
-fn check_files_beside(arguments: &OutputArguments) -> seqloom_terminal::Result<()> {
+/// Looks whether what is written next to the output can be, before there is one.
+fn check_sidecars(arguments: &OutputArguments) -> seqloom_terminal::Result<()> {
     arguments.metrics_dir.as_deref().map_or(Ok(()), metrics::create_folder)?;
     arguments.json.as_deref().map_or(Ok(()), check_writable)?;
     arguments.html.as_deref().map_or(Ok(()), check_writable)

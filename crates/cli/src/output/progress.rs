@@ -1,8 +1,8 @@
 //! How far a run is: the share of the work of all its phases, and the time to go.
 //!
 //! Phases have weights: each one's share of the time where it was measured. A phase that is done
-//! counts whole, the one in work by its input or records. What cannot be told (input from a pipe)
-//! is not told.
+//! counts whole, the one in work by its input or records. What cannot be determined (input from a
+//! pipe) is not reported.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ pub(crate) enum ProgressKind {
 /// A phase, by the name that the progress line has for it, and its weight.
 pub(crate) type Phase = (&'static str, f64);
 
-/// Least share of the work that tells the time to go.
+/// Least share of the work that predicts the time to go.
 const LEAST_SHARE: f64 = 0.02;
 
 /// The phase that deflates.

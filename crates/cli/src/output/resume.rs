@@ -1,10 +1,10 @@
-//! `--resume`: what a run keeps in a hidden folder beside its output, so that the same command
+//! `--resume`: what a run keeps in a hidden folder next to its output, so that the same command
 //! goes on from there after the process was killed.
 //!
 //! The folder holds a lock, the output as far as it is written, the spill files (unless folders
 //! for those are given) and a manifest: what run it is of, and how far that run has come. After
-//! each step all that later steps need is in the spill files, whose ends stand in the manifest.
-//! What a killed process has written behind these ends is cut off by the next one.
+//! each step all that later steps need is in the spill files, whose ends are in the manifest.
+//! What a killed process has written after these ends is cut off by the next one.
 //!
 //! *Invariant:* a manifest is replaced as a whole, and only when all that it speaks of is on disk.
 
@@ -13,10 +13,8 @@ use std::path::{Path, PathBuf};
 
 use seqloom_format::state::{MalformedState, State};
 use seqloom_format::state_of_fields;
-use seqloom_io::fingerprint::Fingerprint;
-use seqloom_io::kept::{FoundManifest, KeptFolder};
-use seqloom_io::sink::output::Output;
 use seqloom_io::spill::SpillFile;
+use seqloom_io::{Fingerprint, FoundManifest, KeptFolder, Output};
 use seqloom_prep::partition::{Backing, SavedValue};
 use seqloom_prep::pipeline::{Checkpoints, Phase, WrittenUnits};
 use seqloom_runtime::error::Class;
@@ -43,7 +41,7 @@ const STEP_BYTES_PER_WORKER: u64 = 256 << 20;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Machine")]
 pub(crate) struct ResumeArguments {
-    /// Keep what is done in a hidden folder beside the output: the same command goes on from there
+    /// Keep what is done in a hidden folder next to the output: the same command goes on from there
     /// if it is killed once its input is read; -t, -m and --tmp-dir may differ
     #[arg(long)]
     resume: bool,
@@ -114,12 +112,12 @@ pub(crate) struct Kept {
     folder: KeptFolder,
     manifest: Manifest,
     step_bytes: u64,
-    /// Behind what this process goes on.
+    /// After what this process goes on.
     continued: Option<&'static str>,
 }
 
 impl Kept {
-    /// Opens the folder of the output, if that is asked for. `identity` and `files` are what the
+    /// Opens the folder of the output, if that is requested. `identity` and `files` are what the
     /// bytes of the output depend on.
     ///
     /// # Errors
@@ -167,12 +165,12 @@ impl Kept {
         run.console.info(&format!("resume: {text}, kept in {}", self.folder.path().display()));
     }
 
-    /// Behind what this process goes on, if it does not begin.
+    /// After what this process goes on, if it does not begin.
     pub(crate) fn continued(&self) -> Option<&'static str> {
         self.continued
     }
 
-    /// The output, behind what is written of it.
+    /// The output, after what is written of it.
     pub(crate) fn output(&self, path: &Path) -> seqloom_terminal::Result<Output> {
         let bytes = self.manifest.written.as_ref().map_or(0, |written| written.bytes);
         Ok(Output::keep(path, &self.folder.path().join("output"), bytes)?)
@@ -336,7 +334,7 @@ fn whole_identity(options: Vec<Part>, files: &[PathBuf]) -> seqloom_terminal::Re
     Ok(identity)
 }
 
-/// `.NAME.seqloom-resume` beside the output, symbolic links followed.
+/// `.NAME.seqloom-resume` next to the output, symbolic links followed.
 ///
 /// # Errors
 /// An output that cannot be made twice.

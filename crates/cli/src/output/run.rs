@@ -66,7 +66,7 @@ pub(crate) struct Run<'a> {
     /// Records that later phases have to do with, once they are known.
     total_records: Cell<Option<u64>>,
     shown: Cell<Shown>,
-    /// When the first of the phases of this run began, and the share of the work in front of it.
+    /// When the first of the phases of this run began, and the share of the work before it.
     first_share: Cell<Option<(Instant, f64)>>,
 }
 
@@ -163,7 +163,7 @@ impl<'a> Run<'a> {
         self.planned.set(Plan { is_fast: Plan::is_fast(level), ..self.planned.get() });
     }
 
-    /// How many records the phases behind ingest have to do with.
+    /// How many records the phases after ingest have to do with.
     pub(crate) fn expect_records(&self, records: u64) {
         self.total_records.set(Some(records));
     }
@@ -171,7 +171,7 @@ impl<'a> Run<'a> {
     /// As [`Run::watch`] for a part of a phase, of which `done` is bytes of input read and of all.
     ///
     /// # Errors
-    /// A signal asks to stop.
+    /// A signal stops the run.
     pub(crate) fn continues(
         &self,
         phase: &'static str,
@@ -180,7 +180,7 @@ impl<'a> Run<'a> {
         if self.watch(phase, done, 0) { Ok(()) } else { Err(Interrupted.into()) }
     }
 
-    /// Shows progress; `false` when a signal asks to stop. `read` and `total` are bytes of input.
+    /// Shows progress; `false` once a signal stops the run. `read` and `total` are bytes of input.
     pub(crate) fn watch(
         &self,
         phase: &'static str,
@@ -204,7 +204,7 @@ impl<'a> Run<'a> {
             self.first_share.set(begun.map(|share| (self.phase_started.get(), share)));
         }
         let done_bytes = read_bytes;
-        self.console.tell_progress(Progress { phase, done_bytes, total_bytes, records, share });
+        self.console.report_progress(Progress { phase, done_bytes, total_bytes, records, share });
         let mut shown = self.shown.get();
         let is_new = shown.phase != phase;
         if is_new {
@@ -320,13 +320,13 @@ pub(crate) fn beyond_address_space(
     least_bytes: u64,
     threads: NonZeroUsize,
 ) -> UsageError {
-    let beside = machine::space_beside_bytes(threads);
+    let overhead = machine::space_overhead_bytes(threads);
     UsageError(format!(
         "the limit of address space (ulimit -v) of {limit} is too small: this run needs at least \
-         {} (memory {} + {} beside it for the program and {threads} threads); raise it, or ask \
+         {} (memory {} + {} for the program and {threads} threads); raise it, or ask \
          for fewer threads with -t",
-        ByteSize(least_bytes.saturating_add(beside)),
+        ByteSize(least_bytes.saturating_add(overhead)),
         ByteSize(least_bytes),
-        ByteSize(beside),
+        ByteSize(overhead),
     ))
 }

@@ -1,11 +1,11 @@
 //! One output in several files that are written side by side: `NAME.00`, `NAME.01` and so on, which
-//! one behind the other are the output. The first holds the header, the last the end of the file.
+//! one after the other are the output. The first holds the header, the last the end of the file.
 
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use seqloom_io::sink::output::Output;
+use seqloom_io::Output;
 use seqloom_terminal::UsageError;
 
 use super::arguments::{OutputArguments, OutputFormat};
@@ -55,7 +55,7 @@ pub(crate) fn check_options(arguments: &OutputArguments) -> Result<(), UsageErro
 ///
 /// # Errors
 /// Files in the way: those of more stripes than these would be taken for some of them, and the
-/// index would lie beside another file. What cannot be written.
+/// index would be next to another file. What cannot be written.
 pub(crate) fn open(
     arguments: &OutputArguments,
     stripes: NonZeroUsize,
@@ -66,7 +66,7 @@ pub(crate) fn open(
     if is_indexed && fs::symlink_metadata(output).is_ok() {
         let file = output.display();
         let text = format!(
-            "{file} is there, and an index of the stripes would lie beside it; remove it or add \
+            "{file} is there, and an index of the stripes would be next to it; remove it or add \
              --write-index none"
         );
         return Err(UsageError(text).into());

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use seqloom_io::sink::atomic::AtomicFile;
+use seqloom_io::AtomicFile;
 use seqloom_prep::duplicates::{
     DuplicateMode, DuplicateSetHistogram, DuplicationCounters, DuplicationMetrics, LibraryTable,
     Saturation,
@@ -29,7 +29,7 @@ pub(crate) struct Summary {
     pub(crate) tally: Tally,
     /// Metrics of duplicates, if they are marked.
     pub(crate) duplicates: Option<Duplicates>,
-    /// Those that were asked for.
+    /// Those that were requested.
     pub(crate) metrics: GatheredMetrics,
     /// IDs of the header's read groups.
     pub(crate) read_groups: Vec<String>,
@@ -44,7 +44,7 @@ pub(crate) struct Summary {
     /// Bytes of the index file.
     pub(crate) index: Option<Vec<u8>>,
     /// Further files that are complete and get their names with the output.
-    pub(crate) beside: Vec<AtomicFile>,
+    pub(crate) sidecars: Vec<AtomicFile>,
     pub(crate) records_written: u64,
     pub(crate) records_removed: u64,
     pub(crate) stages: Vec<StageReport>,
@@ -90,7 +90,7 @@ pub(crate) struct Ingested {
 }
 
 impl Summary {
-    /// Of records that were sorted: what was finished in what time, behind the stages of ingest.
+    /// Of records that were sorted: what was finished in what time, after the stages of ingest.
     pub(crate) fn sorted(
         mut stages: Vec<StageReport>,
         (finished, trace): (Finished, &FinishTrace),

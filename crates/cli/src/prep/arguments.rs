@@ -22,7 +22,7 @@ use crate::output::resume::{Part, ResumeArguments};
 use crate::read_names::ReadNameArguments;
 use crate::recalibration::RecalibrationArguments;
 
-/// What `seqloom prep` is told.
+/// The options of `seqloom prep`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Steps are applied in this order, whatever the order of the options: filters, clean, reference,
@@ -32,12 +32,12 @@ Examples:
   seqloom prep in.bam --mark-duplicates --sort coordinate -o out.bam
   bwa mem ref.fa r1.fq r2.fq | \
     seqloom prep - --mark-duplicates --duplicate-mode query --sort coordinate -o out.bam
-  (bwa 0.7.17 does not write in the header that the reads of a template lie together)
+  (bwa 0.7.17 does not write in the header that the reads of a template are together)
 
 The output is the same bytes whatever -t and -m are.
 Exit codes: 0 ok, 1 failed, 2 usage, 3 malformed input, 4 output or disk.")]
 pub(crate) struct PrepArguments {
-    /// BAM or SAM; several files are one behind the other; `-` is standard input
+    /// BAM or SAM; several files are one after the other; `-` is standard input
     #[arg(value_name = "IN", required = true)]
     pub(crate) inputs: Vec<PathBuf>,
     #[command(flatten)]
@@ -215,7 +215,7 @@ impl PrepArguments {
 
     /// All that the bytes of the output depend on: options, and files.
     pub(super) fn identity(&self) -> (Vec<Part>, Vec<PathBuf>) {
-        // Whoever adds an option is asked here where it belongs.
+        // Whoever adds an option states here where it belongs.
         let Self {
             inputs,
             output,
@@ -294,7 +294,7 @@ pub(crate) struct DuplicateArguments {
     /// Largest distance of optical duplicates in pixels (2500 for patterned flow cells), or `off`
     #[arg(long, value_name = "N", default_value = "100", requires = "marking")]
     pub(crate) optical_distance: OpticalDistance,
-    /// Where names tell tile, x and y: a regular expression that whole names match, with three
+    /// Where names have tile, x and y: a regular expression that whole names match, with three
     /// groups [default: the last three of 5 or 7 fields between colons]
     #[arg(long, value_name = "REGEX", requires = "marking")]
     pub(crate) read_name_regex: Option<NamePattern>,
@@ -314,13 +314,13 @@ pub(crate) struct DuplicateArguments {
 }
 
 impl DuplicateArguments {
-    /// Which tag tells the molecule of a record, if any.
+    /// Which tag names the molecule of a record, if any.
     fn molecule(&self) -> Option<MoleculeOptions> {
         let is_duplex = self.barcodes.tags().is_duplex;
         self.molecular_identifier_tag.map(|tag| MoleculeOptions { tag, is_duplex })
     }
 
-    /// How read ends are told.
+    /// How read ends are built.
     pub(super) fn read_ends(&self, mode: DuplicateMode) -> ReadEndOptions {
         ReadEndOptions {
             mode,

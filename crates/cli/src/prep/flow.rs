@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use seqloom_format::state::State;
 use seqloom_format::state_of_fields;
-use seqloom_io::sink::output::Output;
+use seqloom_io::Output;
 use seqloom_io::spill::SpillFile;
 use seqloom_prep::duplicates::{DuplicateMode, DuplicateOptions, LibraryTable, ResolveError};
 use seqloom_prep::finish::{FinishTrace, OutputIndex, StoredRecords};
@@ -128,7 +128,7 @@ fn request<'a>(job: &'a Job<'_>) -> Request<'a> {
             encoding: job.output.encoding(),
             remove_duplicates: duplicates.remove_duplicates,
             tagging: Some(duplicates.tag_duplicates.into()),
-            tells_families: duplicates.barcodes.umi_distance().is_some(),
+            writes_families: duplicates.barcodes.umi_distance().is_some(),
             late: &job.late,
             metrics: job.metrics,
         },
@@ -219,8 +219,8 @@ impl Command for Preparing<'_, '_> {
         records: &StoredRecords<'_>,
         reference: &ReferenceSequences,
     ) -> seqloom_terminal::Result<Option<StoredCounts>> {
-        let Some(asked) = &self.job.recalibration else { return Ok(None) };
-        asked.count(&self.job.header, reference, records, &self.job.run)
+        let Some(requested) = &self.job.recalibration else { return Ok(None) };
+        requested.count(&self.job.header, reference, records, &self.job.run)
     }
 
     fn applier(
@@ -228,8 +228,8 @@ impl Command for Preparing<'_, '_> {
         counts: Option<&StoredCounts>,
         backing: &Backing,
     ) -> seqloom_terminal::Result<Option<Applier>> {
-        let Some(asked) = &self.job.recalibration else { return Ok(None) };
-        asked.applier(&self.job.header, (counts, backing), self.job.run.console)
+        let Some(requested) = &self.job.recalibration else { return Ok(None) };
+        requested.applier(&self.job.header, (counts, backing), self.job.run.console)
     }
 
     fn compared(
@@ -250,7 +250,7 @@ fn duplicate_options(job: &Job<'_>) -> DuplicateOptions {
     DuplicateOptions {
         optical_distance_px: job.arguments.duplicates.optical_distance.0,
         umi_distance: job.arguments.duplicates.barcodes.umi_distance(),
-        tells_optical: job.arguments.duplicates.tag_duplicates != DuplicateTags::None,
+        writes_optical: job.arguments.duplicates.tag_duplicates != DuplicateTags::None,
         ..DuplicateOptions::default()
     }
 }

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use seqloom_format::bam::Header;
+use seqloom_io::Output;
 use seqloom_io::alignments::{AlignmentFormat, AlignmentOptions, AlignmentSource};
 use seqloom_io::reference::{self, Loaded};
-use seqloom_io::sink::output::Output;
 use seqloom_prep::duplicates::DuplicateMode;
 use seqloom_prep::input::{CoordinateClaim, ReferenceSequences, headers};
 use seqloom_prep::metrics::quality::MetricsRequest;
@@ -48,7 +48,7 @@ pub(super) struct Job<'a> {
     pub(super) recalibration: Option<Recalibration<'a>>,
     /// Metrics that are counted as records are written.
     pub(super) metrics: MetricsRequest,
-    /// Whose decisions on duplicates, if they are wanted.
+    /// Whose decisions on duplicates, if they are requested.
     pub(super) marks: Option<DuplicateMode>,
     pub(super) grouping: Grouping,
     /// Whether the header of every input says that it is sorted by coordinate.
@@ -100,7 +100,7 @@ impl<'a> Job<'a> {
             has_text: (0..arguments.inputs.len()).any(is_text),
             bins: partitions(&bins, arguments.sort),
             marks_duplicates: marks.is_some(),
-            tells_families: arguments.duplicates.barcodes.umi_distance().is_some(),
+            writes_families: arguments.duplicates.barcodes.umi_distance().is_some(),
             grouping,
             loaded_bytes: reference.size_bytes()
                 + recalibration.as_ref().map_or(0, |it| it.memory_bytes(&header))
@@ -116,10 +116,10 @@ impl<'a> Job<'a> {
         let files = (&arguments.output, &arguments.run);
         signals::defer();
         let kept = Kept::open(&arguments.resume, files, arguments.identity(), &run)?;
-        let (wanted, references) = (&arguments.output, header.references());
-        let begun = kept.as_ref().map(|kept| kept.output(&wanted.output)).transpose()?;
+        let (requested, references) = (&arguments.output, header.references());
+        let begun = kept.as_ref().map(|kept| kept.output(&requested.output)).transpose()?;
         let (plan_of_output, output) =
-            OutputPlan::open(wanted, references, in_coordinate_order, begun)?;
+            OutputPlan::open(requested, references, in_coordinate_order, begun)?;
         let job = Self {
             arguments,
             run,
@@ -146,7 +146,7 @@ impl<'a> Job<'a> {
         input_names(self.arguments)
     }
 
-    /// Draws progress; `false` when a signal asks to stop.
+    /// Draws progress; `false` once a signal stops the run.
     pub(super) fn watch(&self, phase: &'static str, records: u64) -> bool {
         let bytes = (self.source.bytes_read(), self.source.total_bytes());
         self.run.watch(phase, bytes, records)
@@ -198,13 +198,13 @@ fn encoder_bytes(arguments: &PrepArguments, threads: NonZeroUsize) -> u64 {
 fn check_files(arguments: &PrepArguments) -> Result<(), UsageError> {
     arguments.output.format()?;
     arguments.output.check_metrics()?;
-    let wanted = &arguments.duplicates;
-    let marks = wanted.mark_duplicates || wanted.remove_duplicates;
-    if let Some(option) = wanted.barcodes.given().filter(|_| !marks) {
+    let requested = &arguments.duplicates;
+    let marks = requested.mark_duplicates || requested.remove_duplicates;
+    if let Some(option) = requested.barcodes.given().filter(|_| !marks) {
         let text = "is for --mark-duplicates or --remove-duplicates; nothing else looks at it";
         return Err(UsageError(format!("{option} {text}")));
     }
-    wanted.optical_distance.check(wanted.read_name_regex.as_ref())?;
+    requested.optical_distance.check(requested.read_name_regex.as_ref())?;
     let (_, files) = arguments.identity();
     let outputs = arguments.output.outputs().chain(arguments.recalibration.outputs());
     let outputs = outputs.chain(arguments.run.outputs());
@@ -213,12 +213,12 @@ fn check_files(arguments: &PrepArguments) -> Result<(), UsageError> {
     refuse_replacing(&arguments.output, more.map(|(_, path)| path))
 }
 
-/// How the records of all inputs lie, as their headers say.
+/// How the records of all inputs are ordered, as their headers say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum InputOrder {
     /// `SO:coordinate`.
     Coordinate,
-    /// Records of a template lie together: `SO:queryname` or `GO:query`.
+    /// Records of a template are together: `SO:queryname` or `GO:query`.
     Grouped,
     /// Nothing is said.
     Unknown,
@@ -250,11 +250,11 @@ fn duplicate_mode(
     arguments: &PrepArguments,
     order: InputOrder,
 ) -> Result<Option<DuplicateMode>, UsageError> {
-    let wanted = &arguments.duplicates;
-    if !wanted.mark_duplicates && !wanted.remove_duplicates {
+    let requested = &arguments.duplicates;
+    if !requested.mark_duplicates && !requested.remove_duplicates {
         return Ok(None);
     }
-    match (wanted.duplicate_mode.map(DuplicateMode::from), order) {
+    match (requested.duplicate_mode.map(DuplicateMode::from), order) {
         (Some(DuplicateMode::Query), InputOrder::Coordinate) => Err(UsageError(
             "--duplicate-mode query needs input grouped by name, and this is sorted by coordinate"
                 .to_owned(),
@@ -263,7 +263,7 @@ fn duplicate_mode(
         (None, InputOrder::Coordinate) => Ok(Some(DuplicateMode::Coordinate)),
         (None, InputOrder::Grouped) => Ok(Some(DuplicateMode::Query)),
         (None, InputOrder::Unknown) => Err(UsageError(
-            "the header does not say how the records lie (SO:coordinate, SO:queryname or \
+            "the header does not say how the records are sorted (SO:coordinate, SO:queryname or \
              GO:query); --duplicate-mode query says that they are grouped by name"
                 .to_owned(),
         )),

@@ -11,7 +11,7 @@ mod summary;
 
 pub(crate) use arguments::PrepArguments;
 use job::{Job, Prepared};
-use seqloom_io::sink::output::Output;
+use seqloom_io::Output;
 use seqloom_runtime::placement;
 use seqloom_terminal::Console;
 
@@ -46,7 +46,7 @@ fn make(
         placement::with_pages(true, || flow::prepare(job, &mut output, &mut kept))?;
     summary::check_none_lost(&totals, &summary)?;
     let ingested = || summary::ingested(job, &totals, continued);
-    summary.beside.extend(job.recalibration.as_ref().and_then(Recalibration::take_report));
+    summary.sidecars.extend(job.recalibration.as_ref().and_then(Recalibration::take_report));
     summary.recalibration = job.recalibration.as_ref().and_then(Recalibration::take_rows);
     let references = job.header.references();
     job.output.publish(vec![output], references, (&mut summary, &job.run), ingested)?;

@@ -48,8 +48,8 @@ pub(super) struct Demand {
     /// Partitions of records that have an open chunk.
     pub(super) bins: usize,
     pub(super) marks_duplicates: bool,
-    /// Whether families of UMIs are told.
-    pub(super) tells_families: bool,
+    /// Whether families of UMIs are marked.
+    pub(super) writes_families: bool,
     pub(super) grouping: Grouping,
     /// Reference, known sites, recalibration and what metrics may hold.
     pub(super) loaded_bytes: u64,
@@ -72,7 +72,7 @@ impl Demand {
             Grouping::Templates => TemplateNames::PARTITIONS,
             // Reads that wait for their mates, and all records of families.
             Grouping::Records => {
-                let kinds = [self.marks_duplicates, self.tells_families];
+                let kinds = [self.marks_duplicates, self.writes_families];
                 kinds.into_iter().filter(|is_there| *is_there).count() * END_PARTITIONS
             }
         };
@@ -132,7 +132,7 @@ mod tests {
             threads,
             bins: 2000,
             marks_duplicates: true,
-            tells_families: true,
+            writes_families: true,
             grouping: Grouping::Templates,
             loaded_bytes: 7,
             header_bytes: 5,
@@ -152,7 +152,7 @@ mod tests {
             assert!(text.store_bytes >= demand.min_store_bytes());
         }
         let apart = Demand { grouping: Grouping::Records, ..demand };
-        let without = Demand { tells_families: false, ..apart };
+        let without = Demand { writes_families: false, ..apart };
         assert_eq!(apart.open_chunks(), without.open_chunks() + END_PARTITIONS as u64);
     }
 }

@@ -82,7 +82,7 @@ pub(super) fn close(job: &Job<'_>, totals: &IngestTotals, summary: &Summary) {
     }
     for (path, record) in &totals.unsorted {
         job.run.console.info(&format!(
-            "{}: record {record} is in front of the one before it, although the header says that \
+            "{}: record {record} sorts before its predecessor, although the header says that \
              the file is sorted by coordinate; it was taken as samtools sort would put it",
             path.display(),
         ));

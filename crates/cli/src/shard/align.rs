@@ -310,7 +310,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shards_are_numbers_ranges_or_told_later() {
+    fn shards_are_numbers_ranges_or_given_later() {
         assert_eq!("-".parse(), Ok(Which::FromInput));
         assert_eq!("7".parse(), Ok(Which::Range(7, 7)));
         assert_eq!("0-9".parse(), Ok(Which::Range(0, 9)));

@@ -35,12 +35,12 @@ pub(crate) struct Share {
     pub(crate) of: usize,
 }
 
-/// Refuses another number of shares, `asked`, than there are.
-pub(crate) fn check_number(asked: usize, of: usize, what: &str) -> Result<(), UsageError> {
-    if asked == of {
+/// Refuses another number of shares, `requested`, than there are.
+pub(crate) fn check_number(requested: usize, of: usize, what: &str) -> Result<(), UsageError> {
+    if requested == of {
         return Ok(());
     }
-    Err(UsageError(format!("{what}: the plan has {of}, not {asked}")))
+    Err(UsageError(format!("{what}: the plan has {of}, not {requested}")))
 }
 
 impl Share {

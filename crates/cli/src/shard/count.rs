@@ -50,11 +50,11 @@ pub(super) fn count(arguments: &RangeArguments, console: &Console) -> seqloom_te
     check_files(folder, |path| align.recalibration.files().any(|it| it == path))?;
     signals::defer();
     let groups = align.read_groups_from();
-    let asked = Recalibration::prepare(&align.recalibration, header, groups, console)?;
-    let Some(asked) = asked else { return Ok(refuse_without_sites(false)?) };
+    let requested = Recalibration::prepare(&align.recalibration, header, groups, console)?;
+    let Some(requested) = requested else { return Ok(refuse_without_sites(false)?) };
     let references = header.references();
     let fixed_bytes =
-        loaded.marks_bytes() + reference_bytes(references) + asked.memory_bytes(header);
+        loaded.marks_bytes() + reference_bytes(references) + requested.memory_bytes(header);
     let backing = loaded.backing(fixed_bytes)?;
     let marks = loaded.marks()?;
     let bases = loaded.reference()?;
@@ -65,7 +65,7 @@ pub(super) fn count(arguments: &RangeArguments, console: &Console) -> seqloom_te
     let stores = exchanges.records(&backing, chunk_bytes, |store, it| units.has(store, it))?;
     let stores = stores.each_ref();
     let records = StoredRecords { stores: &stores, backing: &backing, marks: marks.as_ref() };
-    let counts = asked.count(header, &bases, &records, run)?.unwrap_or_default();
+    let counts = requested.count(header, &bases, &records, run)?.unwrap_or_default();
     let file = folder.create(task, "")?;
     let rows = counts.read(&backing).map(|row| Ok(row?));
     write_sealed_values(&file, COUNTS, rows)?;
@@ -95,7 +95,7 @@ pub(super) fn table(arguments: &TaskArguments, console: &Console) -> seqloom_ter
     folder.publish(Task::Table, vec![file.into()], &clock)
 }
 
-/// Bytes of a read group and a quality in front of its cells, and of the number of those.
+/// Bytes of a read group and a quality before its cells, and of the number of those.
 const KEY_BYTES: usize = 4 + 1;
 const SIZE_BYTES: usize = 8;
 
@@ -186,31 +186,31 @@ pub(super) fn report(folder: &RunFolder) -> seqloom_terminal::Result<PathBuf> {
 pub(super) fn applier_bytes(loaded: &Loaded<'_>) -> u64 {
     /// A row has 70 characters and more, and takes 96 bytes in memory.
     const TEXTS: u64 = 3;
-    let asked = &loaded.align.recalibration;
-    if !asked.changes_records() {
+    let requested = &loaded.align.recalibration;
+    if !requested.changes_records() {
         return 0;
     }
-    let made = asked.counts().then(|| loaded.folder.file(&Task::Table.name()));
-    let given = asked.files().filter(|_| !asked.counts());
+    let made = requested.counts().then(|| loaded.folder.file(&Task::Table.name()));
+    let given = requested.files().filter(|_| !requested.counts());
     let size = |path: &PathBuf| std::fs::metadata(path).map_or(0, |it| it.len());
     let text_bytes: u64 = made.iter().chain(given).map(size).sum();
-    TEXTS * text_bytes + asked.most_memory_bytes(&loaded.header)
+    TEXTS * text_bytes + requested.most_memory_bytes(&loaded.header)
 }
 
 /// What changes the qualities of records, if anything does.
 pub(super) fn applier(loaded: &Loaded<'_>) -> seqloom_terminal::Result<Option<Applier>> {
-    let asked = &loaded.align.recalibration;
-    if !asked.changes_records() {
+    let requested = &loaded.align.recalibration;
+    if !requested.changes_records() {
         return Ok(None);
     }
-    if asked.counts() {
+    if requested.counts() {
         let path = report(&loaded.folder)?;
         let report = std::fs::read_to_string(&path).map_err(at_path(&path))?;
-        return Ok(Some(asked.applier_of(&loaded.header, &report)?));
+        return Ok(Some(requested.applier_of(&loaded.header, &report)?));
     }
     let console = loaded.run.console;
     let report = given_report(&loaded.folder, &loaded.align, &loaded.header, console)?;
-    Ok(Some(asked.applier_of(&loaded.header, &report)?))
+    Ok(Some(requested.applier_of(&loaded.header, &report)?))
 }
 
 /// The reports that were given, gathered.
@@ -220,9 +220,9 @@ pub(super) fn given_report(
     header: &Header,
     console: &Console,
 ) -> seqloom_terminal::Result<String> {
-    let asked = &align.recalibration;
-    check_files(folder, |path| asked.files().any(|it| it == path))?;
-    let given = Recalibration::prepare(asked, header, align.read_groups_from(), console)?;
+    let requested = &align.recalibration;
+    check_files(folder, |path| requested.files().any(|it| it == path))?;
+    let given = Recalibration::prepare(requested, header, align.read_groups_from(), console)?;
     given
         .and_then(|it| it.given_report())
         .ok_or_else(|| Bug("there is no report".to_owned()).into())

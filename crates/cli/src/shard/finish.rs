@@ -38,9 +38,9 @@ pub(crate) fn run(arguments: &RangeArguments, console: &Console) -> seqloom_term
     };
     signals::defer();
     let references = loaded.header.references();
-    let asked = loaded.align.output.metrics_request();
-    let compares = asked.wants_reference() && loaded.has_fasta();
-    let metrics_bytes = metrics_bytes(&loaded, asked, compares);
+    let requested = loaded.align.output.metrics_request();
+    let compares = requested.wants_reference() && loaded.has_fasta();
+    let metrics_bytes = metrics_bytes(&loaded, requested, compares);
     let backing =
         loaded.backing(loaded.marks_bytes() + metrics_bytes + count::applier_bytes(&loaded))?;
     let marks = loaded.marks()?;
@@ -61,9 +61,9 @@ pub(crate) fn run(arguments: &RangeArguments, console: &Console) -> seqloom_term
         encoding: output_plan.encoding(),
         remove_duplicates: loaded.align.duplicates.remove_duplicates,
         tagging: None,
-        tells_families: loaded.tells_families(),
+        writes_families: loaded.writes_families(),
         late: &late,
-        metrics: asked,
+        metrics: requested,
     };
     let changes = (applier.as_ref(), bases.as_deref());
     let writing = Writing::new(&request, &records, changes, &trace, &watch);
@@ -83,8 +83,8 @@ pub(crate) fn run(arguments: &RangeArguments, console: &Console) -> seqloom_term
 }
 
 /// What metrics take: counts, and the bases that records are compared with.
-fn metrics_bytes(loaded: &Loaded<'_>, asked: MetricsRequest, compares: bool) -> u64 {
+fn metrics_bytes(loaded: &Loaded<'_>, requested: MetricsRequest, compares: bool) -> u64 {
     let (references, groups) = (loaded.header.references(), loaded.header.read_groups().len());
     let bases_bytes = if compares { reference_bytes(references) } else { 0 };
-    bases_bytes + asked.memory_bytes(loaded.run.threads, groups, references.len())
+    bases_bytes + requested.memory_bytes(loaded.run.threads, groups, references.len())
 }

@@ -9,19 +9,18 @@
 //! RUN/place/output, to which all tasks of `place` write    RUN/place/FFFF
 //! ```
 //!
-//! Beside each task's files is `TASK.json`, its description, which is published last: *it says that
-//! the task is done*. Files are made nameless or under a hidden name and get theirs by `link(2)`,
-//! which one process alone succeeds with. A task's bytes depend on the plan alone, so whoever finds
-//! a file of that name there compares digests.
+//! Next to each task's files is `TASK.json`, its description, which is published last: *it says
+//! that the task is done*. Files are made nameless or under a hidden name and get theirs by
+//! `link(2)`, which one process alone succeeds with. A task's bytes depend on the plan alone, so
+//! whoever finds a file of that name there compares digests.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use seqloom_format::state::State;
-use seqloom_io::sink::atomic::AtomicFile;
-use seqloom_io::sink::output::Output;
 use seqloom_io::source::RestartPoint;
+use seqloom_io::{AtomicFile, Output};
 use seqloom_runtime::machine;
 use seqloom_terminal::error::Bug;
 use serde::{Deserialize, Serialize};
@@ -37,7 +36,7 @@ use crate::output::at_path;
 
 /// First field of a description.
 const TASK_SCHEMA: &str = "seqloom shard task 1";
-/// Names beside which tasks are.
+/// Names next to which tasks are.
 pub(crate) const HEAD: &str = "plan.head.json";
 pub(crate) const PLAN: &str = "plan.json";
 pub(crate) const HEADER: &str = "plan.header";

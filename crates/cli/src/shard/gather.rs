@@ -5,8 +5,7 @@ use std::path::PathBuf;
 
 use seqloom_align::ingest::IngestTotals;
 use seqloom_format::bam::Header;
-use seqloom_io::sink::atomic::AtomicFile;
-use seqloom_io::sink::output::Output;
+use seqloom_io::{AtomicFile, Output};
 use seqloom_prep::exchange::PartTotals;
 use seqloom_prep::finish::{FinishError, Finished, OutputIndex};
 use seqloom_prep::metrics::quality::{GatheredMetrics, MetricsRequest};
@@ -34,10 +33,10 @@ pub(crate) struct GatherArguments {
     /// The run directory
     #[arg(long = "run", value_name = "RUN")]
     pub(super) folder: PathBuf,
-    /// Output file, its index beside it; `-` is standard output
+    /// Output file, its index next to it; `-` is standard output
     #[arg(short, long, value_name = "FILE")]
     pub(super) output: PathBuf,
-    /// Write the MD5 of the output into FILE.md5 beside it
+    /// Write the MD5 of the output into FILE.md5 next to it
     #[arg(long)]
     pub(super) md5: bool,
     /// Folder for metrics, as of `align`
@@ -119,7 +118,7 @@ pub(super) fn run(arguments: &GatherArguments, console: &Console) -> seqloom_ter
     let PartTotals { reads, templates, records, reads_too_short, reads_too_long } = totals;
     let ingested = IngestTotals { reads, templates, records, ..IngestTotals::default() };
     check_none_lost(&ingested, &summary)?;
-    summary.beside.extend(staged_report(&folder, &align, console)?);
+    summary.sidecars.extend(staged_report(&folder, &align, console)?);
     let counts =
         Counts { reads, templates, records, reads_too_short, reads_too_long, ..Counts::default() };
     let counted = summary.counts(&counts);
@@ -145,7 +144,7 @@ pub(super) fn run(arguments: &GatherArguments, console: &Console) -> seqloom_ter
 
 /// The least memory: the header and its index, what is counted, and of other tasks' files one at a
 /// time, as bytes and as values. Pieces go through a buffer.
-fn floor_bytes(folder: &RunFolder, header: &Header, asked: MetricsRequest) -> u64 {
+fn floor_bytes(folder: &RunFolder, header: &Header, requested: MetricsRequest) -> u64 {
     /// Of a file that is read: its bytes, its values, and the sum that they are added to.
     const COPIES: u64 = 3;
     let marks = (0..folder.plan.parts).map(|it| folder.file(&Task::Mark(it).name()));
@@ -157,7 +156,7 @@ fn floor_bytes(folder: &RunFolder, header: &Header, asked: MetricsRequest) -> u6
     let alone = NonZeroUsize::MIN;
     PROGRAM_BYTES
         + header_bytes(header, alone)
-        + asked.memory_bytes(alone, groups, references)
+        + requested.memory_bytes(alone, groups, references)
         + COPIES * largest_bytes
 }
 
@@ -204,7 +203,7 @@ fn add_range(
     Ok((finished, metrics))
 }
 
-/// The recalibration report, as the run made or was given it, where one is asked for.
+/// The recalibration report, as the run made or was given it, where one is requested.
 fn staged_report(
     folder: &RunFolder,
     align: &AlignArguments,

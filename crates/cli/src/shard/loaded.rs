@@ -1,10 +1,10 @@
-//! What verbs behind `align` load: the plan's options, the header, what all shards hold.
+//! What verbs after `align` load: the plan's options, the header, what all shards hold.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use seqloom_format::bam::Header;
-use seqloom_io::fingerprint::Fingerprint;
+use seqloom_io::Fingerprint;
 use seqloom_prep::duplicates::{DuplicateMarks, LibraryTable, ResolveError, SparseMarks};
 use seqloom_prep::exchange::{Exchange, Exchanges};
 use seqloom_prep::input::ReferenceSequences;
@@ -26,7 +26,7 @@ use crate::output::at_path;
 use crate::output::run::{Run, header_bytes};
 use crate::recalibration::load_reference;
 
-/// What [`read_sealed`](RunFolder::read_sealed) is told of a part of the marks.
+/// What [`read_sealed`](RunFolder::read_sealed) gets of a part of the marks.
 pub(crate) const MARKS: &str = "marks";
 
 /// The options of `align` that a plan was made with; paths as they are from anywhere.
@@ -135,7 +135,7 @@ fn unless_all_done(
     Ok((!left.is_empty()).then_some((folder, left)))
 }
 
-/// What is left of `-m` behind the least that a task can do with.
+/// What is left of `-m` after the least that a task can do with.
 ///
 /// # Errors
 /// There is less.
@@ -146,7 +146,7 @@ pub(crate) fn spare_bytes(memory: ByteSize, floor_bytes: u64) -> Result<u64, Usa
     })
 }
 
-/// A verb behind `align`, with what all of them need.
+/// A verb after `align`, with what all of them need.
 pub(crate) struct Loaded<'a> {
     pub(crate) folder: RunFolder,
     pub(crate) align: AlignArguments,
@@ -193,7 +193,7 @@ impl<'a> Loaded<'a> {
         Ok(Some((loaded, left)))
     }
 
-    /// Where records and read ends are, with what is left of `-m` behind `fixed_bytes`.
+    /// Where records and read ends are, with what is left of `-m` after `fixed_bytes`.
     ///
     /// # Errors
     /// Too little memory.
@@ -226,8 +226,8 @@ impl<'a> Loaded<'a> {
         !self.align.duplicates.no_mark_duplicates
     }
 
-    /// Whether marks tell families of UMIs.
-    pub(crate) fn tells_families(&self) -> bool {
+    /// Whether marks record families of UMIs.
+    pub(crate) fn writes_families(&self) -> bool {
         self.align.duplicates.barcodes.umi_distance().is_some()
     }
 
@@ -239,7 +239,7 @@ impl<'a> Loaded<'a> {
         let templates = self.folder.plan.templates;
         let mode = self.align.duplicates.duplicate_mode.into();
         let bytes = DuplicateMarks::size_bytes(templates, mode, false) as u64;
-        let families = self.tells_families().then(|| DuplicateMarks::families_bytes(templates));
+        let families = self.writes_families().then(|| DuplicateMarks::families_bytes(templates));
         bytes + families.unwrap_or_default()
     }
 
@@ -253,7 +253,7 @@ impl<'a> Loaded<'a> {
         }
         let mode = self.align.duplicates.duplicate_mode.into();
         let marks = DuplicateMarks::new(self.folder.plan.templates, mode);
-        let marks = match self.tells_families() {
+        let marks = match self.writes_families() {
             true => marks.telling_families().ok_or(ResolveError::TooManyTemplates)?,
             false => marks,
         };

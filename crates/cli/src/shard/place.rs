@@ -3,7 +3,7 @@
 //!
 //! All tasks write to one file, `place/output`, each to whole blocks that are its own alone: a
 //! client of a network file system may write whole pages, with what it takes to be in them around
-//! what it was given. The bytes in front of a range's first block and behind its last one, its
+//! what it was given. The bytes before a range's first block and after its last one, its
 //! [`Seams`], are what a task publishes; `gather` writes them.
 
 use std::fs::{self, File, OpenOptions};
@@ -14,7 +14,7 @@ use std::path::Path;
 
 use seqloom_format::state::State;
 use seqloom_format::state_of_fields;
-use seqloom_io::sink::output::Output;
+use seqloom_io::Output;
 use seqloom_terminal::{Console, signals};
 use sha2::{Digest, Sha256};
 
@@ -77,7 +77,7 @@ fn open(path: &Path) -> seqloom_terminal::Result<File> {
     Ok(options.open(path).map_err(at_path(path))?)
 }
 
-/// Where a range is in the output: behind the header and the ranges in front of it.
+/// Where a range is in the output: after the header and the ranges before it.
 fn place_of(folder: &RunFolder, range: usize) -> seqloom_terminal::Result<Range<u64>> {
     let (align, header) = (planned_options(folder)?, header(folder)?);
     let plan = OutputPlan::of_others(&align.output, header.references())?;
@@ -88,14 +88,14 @@ fn place_of(folder: &RunFolder, range: usize) -> seqloom_terminal::Result<Range<
     Ok(start..start + piece::size_bytes(folder, range)?)
 }
 
-/// The blocks that lie whole in a place; where there are none, an empty one at its end.
+/// The blocks that are whole in a place; where there are none, an empty one at its end.
 fn blocks(place: &Range<u64>) -> Range<u64> {
     let start = place.start.next_multiple_of(BLOCK_BYTES);
     let end = place.end / BLOCK_BYTES * BLOCK_BYTES;
     if start < end { start..end } else { place.end..place.end }
 }
 
-/// What of `bytes`, which are at `at` in a file, is in front of `blocks`, in them and behind them.
+/// What of `bytes`, which are at `at` in a file, is before `blocks`, in them and after them.
 fn split<'a>(bytes: &'a [u8], at: u64, blocks: &Range<u64>) -> [&'a [u8]; 3] {
     let until = |end: u64| end.saturating_sub(at).min(bytes.len() as u64) as usize;
     let (front, rest) = bytes.split_at(until(blocks.start));
@@ -115,12 +115,12 @@ fn copy(
     let is_gathered = output.metadata().map_err(at_path(path))?.nlink() > 1;
     let (mut front, mut back, mut at) = (Vec::new(), Vec::new(), place.start);
     piece::read(folder, range, |bytes| {
-        let [before, inside, behind] = split(bytes, at, &blocks);
+        let [before, inside, after] = split(bytes, at, &blocks);
         front.extend_from_slice(before);
         if !is_gathered {
             output.write_all_at(inside, at + before.len() as u64).map_err(at_path(path))?;
         }
-        back.extend_from_slice(behind);
+        back.extend_from_slice(after);
         at += bytes.len() as u64;
         let done = (at - place.start, Some(place.end - place.start));
         run.continues("place", done)
@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whole_blocks_lie_inside() {
+    fn whole_blocks_are_inside() {
         const B: u64 = BLOCK_BYTES;
         let t = |place: Range<u64>, expected: Range<u64>| {
             assert_eq!(blocks(&place), expected, "{place:?}");
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn all_bytes_are_in_front_inside_or_behind() {
+    fn all_bytes_are_before_inside_or_after() {
         let bytes: Vec<u8> = (0..40).collect();
         for blocks in [10..20, 0..40, 40..40, 7..8] {
             for step in [1, 3, 10, 40] {

@@ -9,9 +9,8 @@ use clap::Parser;
 use seqloom_align::cohort::{CohortStart, CutRules};
 use seqloom_align::index::{self, IndexPaths};
 use seqloom_align::scan::{Scanned, scan};
-use seqloom_io::fingerprint::Fingerprint;
-use seqloom_io::sink::atomic::AtomicFile;
 use seqloom_io::source::{InputBlock, RestartPoint};
+use seqloom_io::{AtomicFile, Fingerprint};
 use seqloom_prep::input::headers::MergeError;
 use seqloom_runtime::memory::ByteSize;
 use seqloom_terminal::error::InputError;
@@ -47,16 +46,16 @@ pub(super) const PART_BASES: u64 = 5_000_000_000;
 const MOST_PARTS: u64 = 16;
 /// Bases of reads whose records are one range of the output, about.
 pub(super) const RANGE_BASES: u64 = 1_500_000_000;
-/// Most ranges that are made unless more are asked for.
+/// Most ranges that are made unless more are requested.
 const MOST_RANGES: u64 = 512;
 
 /// Text between two restart points in gzip: inflating that much takes a tenth of a second or two,
 /// and a point has some 10 KiB.
 pub(super) const RESTART_EVERY_BYTES: u64 = 64 << 20;
-/// Text that the scan is behind a place when all restart points in front of that are known: a point
-/// is told once the next 64 KiB of text have shown that it is one.
+/// Text that the scan is after a place when all restart points before that are known: a point
+/// is reported once the next 64 KiB of text have shown that it is one.
 const SETTLED_BYTES: u64 = 1 << 20;
-/// Bases of a shard unless asked for otherwise.
+/// Bases of a shard unless requested otherwise.
 pub(super) const SHARD_BASES: NonZeroU64 = NonZeroU64::new(2_000_000_000).unwrap();
 
 /// Options of `shard plan`: those of `align`, but for what concerns the output.
@@ -294,7 +293,7 @@ impl Found {
         is_settled.then(|| shard(start, next.into()))
     }
 
-    /// Publishes the next shard and, for each file, the last restart point in front of its first
+    /// Publishes the next shard and, for each file, the last restart point before its first
     /// read.
     fn publish(&mut self, mut shard: PlannedShard, folder: &Path) -> seqloom_terminal::Result<()> {
         let index = self.published.len();
@@ -347,7 +346,7 @@ fn scan_first(
     }
 }
 
-/// The words of the command line behind the program's name and `commands` more, without those of a
+/// The words of the command line after the program's name and `commands` more, without those of a
 /// host.
 ///
 /// # Errors

@@ -22,7 +22,7 @@ pub(crate) struct PlanFile {
     pub(crate) folder: String,
     /// What followed `seqloom shard plan`.
     pub(crate) command: Vec<String>,
-    /// SHA-256 of the header of the output, which is beside the plan.
+    /// SHA-256 of the header of the output, which is next to the plan.
     pub(crate) header_sha256: String,
     pub(crate) files: Vec<PlannedFile>,
     pub(crate) reads: u64,
@@ -51,7 +51,7 @@ impl PlanFile {
 #[serde(deny_unknown_fields)]
 pub(crate) struct PlannedFile {
     pub(crate) path: String,
-    /// As [`seqloom_io::fingerprint::Fingerprint`] has it.
+    /// As [`seqloom_io::Fingerprint`] has it.
     pub(crate) fingerprint: String,
 }
 
@@ -102,7 +102,7 @@ impl From<&Place> for LanePlace {
 }
 
 impl Place {
-    /// The last of `points`, which are in order, that is not behind the place.
+    /// The last of `points`, which are in order, that is not after the place.
     pub(crate) fn point_in_front<'p>(
         &self,
         points: &'p [RestartPoint],
@@ -159,11 +159,11 @@ impl Shares {
 /// Where a shard ends.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ShardEnd {
-    /// The cohort behind it, if the input does not end there.
+    /// The cohort after it, if the input does not end there.
     pub(crate) cohort: Option<u64>,
-    /// Reads of the input in front of it.
+    /// Reads of the input before it.
     pub(crate) reads: u64,
-    /// Templates of the input in front of it.
+    /// Templates of the input before it.
     pub(crate) templates: u64,
 }
 

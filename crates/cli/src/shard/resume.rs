@@ -1,5 +1,5 @@
 //! `align --resume`: one run in shards, all of them in this process, in a run directory that is
-//! kept in a hidden folder beside the output until that is complete.
+//! kept in a hidden folder next to the output until that is complete.
 //!
 //! What `seqloom shard` promises of its tasks holds here, so that a process that is killed leaves
 //! nothing that the next one cannot go on from. What is damaged is made again.
@@ -8,7 +8,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use seqloom_io::kept::KeptFolder;
+use seqloom_io::KeptFolder;
 use seqloom_runtime::error::Class;
 use seqloom_terminal::{Console, UsageError};
 
@@ -78,7 +78,7 @@ pub(crate) fn run(arguments: &AlignArguments, console: &Console) -> seqloom_term
             kept.path().display()
         ));
     } else {
-        // There is nothing to go on from, and nobody left to be told.
+        // There is nothing to go on from, and nobody left to read a report.
         let _ = fs::remove_dir_all(&folder);
     }
     outcome
@@ -206,7 +206,7 @@ fn difference(
 ) -> seqloom_terminal::Result<Option<String>> {
     let mut theirs = plan::parsed(&found.command)?.align;
     theirs.rebase(Path::new(&found.folder));
-    // It is the same one, for the folder is beside it.
+    // It is the same one, for the folder is next to it.
     theirs.output.output.clone_from(&ours.output.output);
     ours.output.json.clone_from(&theirs.output.json);
     let pairs = ours.identity().into_iter().zip(theirs.identity());

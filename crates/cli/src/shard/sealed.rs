@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, Write};
 use std::path::Path;
 
 use seqloom_format::state::State;
-use seqloom_io::sink::atomic::AtomicFile;
+use seqloom_io::AtomicFile;
 use seqloom_terminal::error::Bug;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -27,7 +27,7 @@ fn magic(kind: &str) -> String {
     format!("seqloom {kind} 1\n")
 }
 
-/// A value with what tells it from others in front and its CRC32 behind.
+/// A value with what identifies it before and its CRC32 after it.
 pub(super) fn sealed(kind: &str, value: &[u8]) -> Vec<u8> {
     let mut bytes = magic(kind).into_bytes();
     bytes.extend_from_slice(value);

@@ -26,7 +26,7 @@ impl Task {
         }
     }
 
-    /// What its files are called behind its name.
+    /// What its files are called after its name.
     pub(crate) fn suffixes(self) -> &'static [&'static str] {
         match self {
             Self::Finish(_) => &[".bgzf", ".parts"],
@@ -46,7 +46,7 @@ impl Task {
         }
     }
 
-    /// The option that tells it from others of its verb, and its value.
+    /// The option that distinguishes it from others of its verb, and its value.
     pub(crate) fn option(self, plan: &PlanFile) -> Vec<String> {
         let (option, value) = match self {
             Self::Align(shard) => ("--shard", shard.to_string()),

@@ -37,7 +37,7 @@ struct TaskLine {
     memory_floor_bytes: u64,
 }
 
-/// Every task but `gather`, those that others need in front of them; while the input is scanned,
+/// Every task but `gather`, those that others need before them; while the input is scanned,
 /// the shards that are known.
 ///
 /// # Errors

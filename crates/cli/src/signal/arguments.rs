@@ -58,7 +58,7 @@ impl RunArguments {
     }
 
     /// As [`Self::refuse_same_file`] for a command that writes records to `output`. The index that
-    /// lies beside that is removed with the old file, and must not be an input either.
+    /// is next to it and is removed with the old file, and must not be an input either.
     ///
     /// # Errors
     /// When an output is an input, or two outputs are one.
@@ -121,14 +121,14 @@ pub(crate) struct FormatArguments {
 }
 
 impl FormatArguments {
-    /// The format: what is asked for, else what `output` is called, else `default`.
+    /// The format: what is requested, else what `output` is called, else `default`.
     ///
     /// # Errors
-    /// When asked for one and called another, or called POD5.
+    /// When requested one and called another, or called POD5.
     pub(crate) fn format(&self, output: &Path, default: Format) -> Result<Format, UsageError> {
         let named = format_of_name(output)?;
-        if let (Some(asked), Some(named)) = (self.to, named)
-            && asked != named
+        if let (Some(requested), Some(named)) = (self.to, named)
+            && requested != named
         {
             let name = output.display();
             return Err(UsageError(format!("--to says another format than the suffix of {name}")));
@@ -137,10 +137,10 @@ impl FormatArguments {
     }
 
     /// # Errors
-    /// When compressions are asked for and `format` has none of them.
+    /// When compressions are requested and `format` has none of them.
     pub(crate) fn refuse_compression(&self, format: Format) -> Result<(), UsageError> {
-        let is_asked = self.record_compression.is_some() || self.signal_compression.is_some();
-        if is_asked && format != Format::Blow5 {
+        let is_requested = self.record_compression.is_some() || self.signal_compression.is_some();
+        if is_requested && format != Format::Blow5 {
             return Err(UsageError("-c and -s are for BLOW5; the output is not".to_owned()));
         }
         Ok(())

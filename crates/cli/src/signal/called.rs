@@ -4,7 +4,7 @@
 use std::num::NonZeroUsize;
 
 use seqloom_calling::flow::{CallAccount, CallTotals};
-use seqloom_io::sink::atomic::AtomicFile;
+use seqloom_io::AtomicFile;
 use seqloom_report::run::core_hours;
 use seqloom_runtime::machine;
 use seqloom_terminal::error::Bug;

@@ -12,10 +12,10 @@ use seqloom_calling::flow::{
 };
 use seqloom_calling::pore_model::{Chemistry, PoreModel};
 use seqloom_format::bam::{Header, RecordRef};
+use seqloom_io::IndexedFasta;
 use seqloom_io::alignments::{AlignmentOptions, AlignmentSource};
-use seqloom_io::beside::{bam_indices, with_suffix};
-use seqloom_io::indexed_fasta::IndexedFasta;
 use seqloom_io::reference::ReferenceError;
+use seqloom_io::sidecars::{bam_indices, with_suffix};
 use seqloom_runtime::memory::ByteSize;
 use seqloom_runtime::pool::Stopped;
 use seqloom_signal::flow::inputs::{self, Inputs};
@@ -78,7 +78,7 @@ pub(super) struct CallArguments {
 /// Which alignments are called.
 #[derive(Debug, clap::Args)]
 struct AlignmentArguments {
-    /// Only this stretch of the reference; positions count from 1, both ends are part of it. A BAM
+    /// Only this region of the reference; positions count from 1, both ends are part of it. A BAM
     /// that has an index is read from where it begins
     #[arg(short = 'w', long, value_name = "NAME[:FIRST-LAST]")]
     region: Option<String>,
@@ -134,7 +134,7 @@ pub(super) struct Job {
 
 impl Job {
     /// Opens all inputs and makes sure that they belong together; what needs no reading through is
-    /// refused first. `files` are the command's own, beside those of `arguments`.
+    /// refused first. `files` are the command's own, besides those of `arguments`.
     pub(super) fn open(
         arguments: &CallArguments,
         files: &OwnFiles<'_>,
@@ -154,8 +154,8 @@ impl Job {
         let which = &arguments.alignments;
         let parse = |it| region::parse(it, &alignments.headers()[0]);
         let region = which.region.as_deref().map(parse).transpose()?;
-        if let Some(wanted) = &region {
-            region::go_to(&mut alignments, wanted, pass)?;
+        if let Some(requested) = &region {
+            region::go_to(&mut alignments, requested, pass)?;
         }
         let reference = IndexedFasta::open(&arguments.reference)?;
         if let Some(index) = reference.old_index() {
@@ -168,7 +168,7 @@ impl Job {
         let nucleotides = nucleotide_model(kmer_model, chemistry.as_ref())?;
         let sequences = open_sequences(arguments, pass, ByteSize(limit.0 / 2))?;
         let held = signals.held_bytes() + sequences.as_ref().map_or(0, ReadSequences::held_bytes);
-        let memory_bytes = memory_beside(held, limit, pass.threads)?;
+        let memory_bytes = memory_left(held, limit, pass.threads)?;
         Ok(Self {
             alignments,
             reference,
@@ -271,11 +271,11 @@ fn least_bytes(threads: NonZeroUsize) -> u64 {
 /// # Errors
 /// It is too little for so many threads.
 fn memory_limit(
-    asked: Option<ByteSize>,
+    requested: Option<ByteSize>,
     threads: NonZeroUsize,
 ) -> seqloom_terminal::Result<ByteSize> {
-    let asked = asked.unwrap_or_else(default_memory);
-    let (limit, space_limit) = within_address_space(asked, threads);
+    let requested = requested.unwrap_or_else(default_memory);
+    let (limit, space_limit) = within_address_space(requested, threads);
     let least = least_bytes(threads);
     if let Some(space_limit) = space_limit.filter(|_| limit.0 < least) {
         return Err(beyond_address_space(space_limit, least, threads).into());
@@ -288,17 +288,17 @@ fn memory_limit(
     Ok(limit)
 }
 
-/// What is left of the memory beside the program and `held` bytes of names and places of reads.
+/// What is left of the memory besides the program and `held` bytes of names and places of reads.
 ///
 /// # Errors
 /// It is too little.
-fn memory_beside(held: u64, limit: ByteSize, threads: NonZeroUsize) -> Result<u64, UsageError> {
+fn memory_left(held: u64, limit: ByteSize, threads: NonZeroUsize) -> Result<u64, UsageError> {
     let (left, least) = (limit.0.saturating_sub(OWN_BYTES + held), least_bytes(threads));
     if left < least - OWN_BYTES {
-        let (held, wanted) = (ByteSize(held), ByteSize(least + held));
+        let (held, requested) = (ByteSize(held), ByteSize(least + held));
         return Err(UsageError(format!(
-            "-m {limit} is too little: names and places of the reads take {held}, {wanted} is the \
-             least"
+            "-m {limit} is too little: names and places of the reads take {held}, {requested} is \
+             the least"
         )));
     }
     Ok(left)

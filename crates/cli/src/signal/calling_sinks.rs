@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 use seqloom_format::bam::{Header, RecordRef};
 use seqloom_format::bgzf::{BlockCompressor, EOF_BLOCK, MAX_PAYLOAD_BYTES, VirtualOffset};
 use seqloom_format::index::{IndexBuilder, IndexFragment};
-use seqloom_io::beside::bam_indices;
-use seqloom_io::sink::atomic::{AtomicFile, Publication};
-use seqloom_io::sink::output::Output;
+use seqloom_io::sidecars::bam_indices;
+use seqloom_io::{AtomicFile, Output, Publication};
 use seqloom_prep::input::headers::MergeError;
 use seqloom_terminal::error::Bug;
 
@@ -106,7 +105,7 @@ impl BamSink {
         Ok(sink)
     }
 
-    /// Appends a record, its length in front of it.
+    /// Appends a record, its length before it.
     pub(super) fn write(&mut self, body: &[u8]) -> Result<(), PassError> {
         if let Some(index) = &mut self.index {
             let start = VirtualOffset::new(self.text.bytes(), self.waiting.len() as u16);
@@ -156,7 +155,7 @@ impl BamSink {
             let bytes = format.finish(all, end).map_err(refused)?;
             index = index_file(&self.path, format.suffix(), &bytes)?;
         }
-        with.beside.extend(self.text.finish(pass)?.into_iter().chain(index));
+        with.sidecars.extend(self.text.finish(pass)?.into_iter().chain(index));
         Ok(())
     }
 }

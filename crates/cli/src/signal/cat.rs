@@ -1,4 +1,4 @@
-//! `seqloom signal cat`: files of the same header one behind the other, records as they are stored.
+//! `seqloom signal cat`: files of the same header one after the other, records as they are stored.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -75,7 +75,7 @@ fn encoding(store: &dyn SignalStore, arguments: &CatArguments) -> Result<Encodin
 }
 
 /// # Errors
-/// When the files cannot be put behind each other.
+/// When the files cannot be put after each other.
 fn require_same(
     first: &Arc<dyn SignalStore>,
     other: &Arc<dyn SignalStore>,

@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use seqloom_format::slow5::SignalCompression;
-use seqloom_io::sink::atomic::{AtomicFile, Publication, is_direct};
-use seqloom_io::sink::output::OutputError;
+use seqloom_io::{AtomicFile, OutputError, Publication, is_direct};
 use seqloom_signal::flow::inputs::{self, ALL_SUFFIXES};
 use seqloom_signal::flow::{Fault, Loss, Sequential};
 use seqloom_signal::operations::{

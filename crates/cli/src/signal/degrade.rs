@@ -15,7 +15,7 @@ use super::view::rewrite;
 /// From so many bits on basecalling suffers (slow5tools warns from here too).
 const BITS_THAT_HURT: u8 = 5;
 
-/// Attributes that tell what kind of run it is.
+/// Attributes that say what kind of run it is.
 const TELLING: [&str; 5] =
     ["device_type", "sequencing_kit", "experiment_type", "sample_frequency", "sample_rate"];
 

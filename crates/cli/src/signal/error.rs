@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use seqloom_calling::flow::{CallError, SignalFilesError};
 use seqloom_calling::pore_model::ModelError;
 use seqloom_format::slow5::HeaderError;
-use seqloom_io::sink::output::OutputError;
+use seqloom_io::OutputError;
 use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::pool::Stopped;
 use seqloom_signal::flow::{Account, Fault};
@@ -24,7 +24,7 @@ impl RunError for LostReads {
     }
 }
 
-/// A read is bad, and `--strict` was asked for.
+/// A read is bad, and `--strict` was requested.
 #[derive(Debug, thiserror::Error)]
 #[error("{0} (--strict: nothing is written)")]
 pub(crate) struct StrictFault(pub(super) Fault);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use seqloom_calling::eventalign::{TableOptions, push_header, push_summary_header};
 use seqloom_calling::events::ReadOptions;
 use seqloom_calling::flow::EventalignKernel;
-use seqloom_io::sink::atomic::Publication;
+use seqloom_io::Publication;
 use seqloom_terminal::Console;
 
 use super::called::{refuse_nothing, tell};
@@ -73,8 +73,8 @@ pub(super) fn run(
     refuse_nothing(&totals.account)?;
     let mut made = Publication::default();
     made.outputs.extend(sink.finish(&pass)?);
-    made.beside.extend(summary.map(|summary| summary.finish(&pass)).transpose()?.flatten());
-    made.beside.extend(tell("eventalign", &arguments.call, &pass, &job, &totals)?);
+    made.sidecars.extend(summary.map(|summary| summary.finish(&pass)).transpose()?.flatten());
+    made.sidecars.extend(tell("eventalign", &arguments.call, &pass, &job, &totals)?);
     pass.publish(made)?;
     pass.finish("eventalign")
 }

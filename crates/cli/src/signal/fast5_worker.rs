@@ -36,7 +36,7 @@ pub(crate) struct EngineArguments {
 }
 
 impl EngineArguments {
-    /// The engine asked for.
+    /// The engine requested.
     pub(crate) fn engine(&self) -> Fast5Engine {
         match self.fast5_engine {
             Engine::Own => Fast5Engine::Own,
@@ -57,8 +57,8 @@ pub(crate) struct WorkerArguments {
     parent: u32,
 }
 
-/// Is a worker until the parent ends. There is nobody to tell of an error but the parent, who sees
-/// the exit code.
+/// Is a worker until the parent ends. There is nobody to report an error to but the parent, who
+/// sees the exit code.
 pub(crate) fn run(arguments: &WorkerArguments) -> ExitCode {
     let &WorkerArguments { shared_descriptor, parent } = arguments;
     match pool::run_worker::<Hdf5File>(WorkerOptions { shared_descriptor, parent }) {

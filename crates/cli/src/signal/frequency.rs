@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use seqloom_calling::methylation::{Cutoff, CutoffStyle, Frequencies, FrequencyOptions};
-use seqloom_io::sink::output::{Output, OutputError};
+use seqloom_io::{Output, OutputError};
 use seqloom_terminal::Console;
 
 use crate::same_file::refuse_same_file;

@@ -1,4 +1,4 @@
-//! `seqloom signal get`: reads by their ids, in the order asked for.
+//! `seqloom signal get`: reads by their ids, in the order requested.
 
 use std::path::PathBuf;
 
@@ -52,14 +52,14 @@ pub(super) fn run(arguments: &GetArguments, console: &Console) -> seqloom_termin
     let store = pass.open(&arguments.file)?;
     let header = store.header().clone();
     let index = index::load(&pass, &store, arguments.index.as_deref())?;
-    let wanted = locate(&pass, &index, &ids, arguments)?;
+    let requested = locate(&pass, &index, &ids, arguments)?;
     let stage = Transcode::new(&header, encoding, &pass.components);
-    let requests = Requests::new(store, wanted, pass.threads.get());
+    let requests = Requests::new(store, requested, pass.threads.get());
     rewrite(&pass, "get", requests, &stage, &arguments.output.output)?;
     pass.finish("get")
 }
 
-/// An index is an input where it is given; that beside the file may have to be made.
+/// An index is an input where it is given; that next to the file may have to be made.
 fn refuse_same_file(arguments: &GetArguments) -> Result<(), UsageError> {
     let GetArguments { file, list, index, output, run, .. } = arguments;
     let (made, old) = (index_path(file), index_path(&output.output));
@@ -70,7 +70,7 @@ fn refuse_same_file(arguments: &GetArguments) -> Result<(), UsageError> {
     run.refuse_same_file(inputs, outputs.into_iter().chain(made))
 }
 
-/// The ids asked for. Lines may end in `\r\n`; empty ones are passed over.
+/// The ids requested. Lines may end in `\r\n`; empty ones are passed over.
 fn read_ids(arguments: &GetArguments) -> seqloom_terminal::Result<Vec<Vec<u8>>> {
     let Some(path) = &arguments.list else {
         return Ok(arguments.ids.iter().map(|id| id.clone().into_bytes()).collect());
@@ -88,15 +88,15 @@ fn locate(
     ids: &[Vec<u8>],
     arguments: &GetArguments,
 ) -> Result<Vec<Location>, PassError> {
-    let (mut wanted, mut missing) = (Vec::with_capacity(ids.len()), Vec::new());
+    let (mut requested, mut missing) = (Vec::with_capacity(ids.len()), Vec::new());
     for id in ids {
         match index.find(id) {
-            Some(location) => wanted.push(location),
+            Some(location) => requested.push(location),
             None => missing.push(String::from_utf8_lossy(id)),
         }
     }
     if missing.is_empty() {
-        return Ok(wanted);
+        return Ok(requested);
     }
     let more = if missing.len() > MAX_NAMED { " ..." } else { "" };
     let named = missing[..missing.len().min(MAX_NAMED)].join(" ");
@@ -106,5 +106,5 @@ fn locate(
         return Err(PassError::Input(format!("{text}; with --skip they are left out")));
     }
     pass.warn(&text);
-    Ok(wanted)
+    Ok(requested)
 }

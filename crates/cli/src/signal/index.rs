@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use seqloom_format::slow5::index::{append_footer, append_header};
-use seqloom_io::beside::is_older;
-use seqloom_io::sink::output::{Output, OutputError};
+use seqloom_io::sidecars::is_older;
+use seqloom_io::{Output, OutputError};
 use seqloom_signal::flow::Sequential;
 use seqloom_signal::operations::Locate;
 use seqloom_signal::store::{IndexFileError, ReadIndex, SignalStore, index_path, read_index_file};
@@ -46,8 +46,8 @@ pub(super) fn run(arguments: &IndexArguments, console: &Console) -> seqloom_term
     pass.finish("index")
 }
 
-/// The index of a file: the one that lies beside it, or at `given`; a new one, which is then
-/// written beside it, where there is none.
+/// The index of a file: the one that is next to it, or at `given`; a new one, which is then
+/// written next to it, where there is none.
 pub(super) fn load(
     pass: &Pass<'_>,
     store: &Arc<dyn SignalStore>,

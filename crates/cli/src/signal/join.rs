@@ -86,7 +86,7 @@ pub(super) fn join(
                 Err(error) => return Err(JoinError::from(error).into()),
             }
         }
-        pass.tell_changed(store.as_ref());
+        pass.report_changed(store.as_ref());
         for warning in union.take_warnings() {
             pass.warn(&warning);
         }

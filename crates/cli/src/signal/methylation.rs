@@ -11,8 +11,8 @@ use seqloom_calling::methylation::{
 };
 use seqloom_calling::pore_model::{Alphabet, ModelRequest, PoreModel, builtin};
 use seqloom_format::bam::{Flags, RecordRef, framed_records};
-use seqloom_io::beside::with_suffix;
-use seqloom_io::sink::atomic::{AtomicFile, Publication};
+use seqloom_io::sidecars::with_suffix;
+use seqloom_io::{AtomicFile, Publication};
 use seqloom_terminal::Console;
 
 use super::called::{refuse_nothing, tell};
@@ -101,13 +101,13 @@ pub(super) fn run(
     let mut made = Publication::default();
     made.outputs.extend(table.finish(&pass)?);
     bam.map_or(Ok(()), |bam| bam.finish(&pass, &mut made))?;
-    made.beside.extend(bed.map(|bed| bed.finish(&pass)).transpose()?.flatten());
-    made.beside.extend(tell("methylation", &arguments.call, &pass, &job, &totals)?);
+    made.sidecars.extend(bed.map(|bed| bed.finish(&pass)).transpose()?.flatten());
+    made.sidecars.extend(tell("methylation", &arguments.call, &pass, &job, &totals)?);
     pass.publish(made)?;
     pass.finish("methylation")
 }
 
-/// Opens all inputs; the BAM with tags has an index beside it.
+/// Opens all inputs; the BAM with tags has an index next to it.
 fn open(arguments: &MethylationArguments, pass: &Pass<'_>) -> seqloom_terminal::Result<Job> {
     let modbam = arguments.modbam.as_ref();
     modbam.map_or(Ok(()), |path| refuse_cram(path))?;
@@ -200,8 +200,8 @@ impl ModbamSink {
 
     /// A record without calls, without the tags of others' calls.
     fn add_uncalled(&mut self, body: &[u8], job: &Job) -> Result<(), PassError> {
-        let is_wanted = RecordRef::new(body).is_ok_and(|record| job.is_in_region(&record));
-        if !is_wanted {
+        let is_requested = RecordRef::new(body).is_ok_and(|record| job.is_in_region(&record));
+        if !is_requested {
             return Ok(());
         }
         self.body.clear();

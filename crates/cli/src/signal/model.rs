@@ -26,7 +26,7 @@ fn chemistry_of(kit: &Kit) -> Option<Chemistry> {
     }
 }
 
-/// The chemistry of all kits that tell theirs, with a file that has it.
+/// The chemistry of all kits that give theirs, with a file that has it.
 pub(super) fn one_chemistry(
     kits: &BTreeMap<Kit, PathBuf>,
 ) -> seqloom_terminal::Result<Option<(Chemistry, PathBuf)>> {
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kits_tell_the_chemistry() {
+    fn kits_show_the_chemistry() {
         let t = |kind: &str, kit: &str, expected| {
             let kit = Kit { experiment_type: kind.into(), sequencing_kit: kit.into() };
             assert_eq!(chemistry_of(&kit), expected);

@@ -8,8 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use seqloom_format::signal::SignalHeader;
-use seqloom_io::sink::atomic::{AtomicFile, Publication};
-use seqloom_io::sink::output::{Output, OutputError};
+use seqloom_io::{AtomicFile, Output, OutputError, Publication};
 use seqloom_report::run::core_hours;
 use seqloom_runtime::failure::lock;
 use seqloom_runtime::machine;
@@ -23,7 +22,7 @@ use super::arguments::RunArguments;
 use super::error::{LostReads, PassError, StrictFault};
 use crate::output::at_path;
 
-/// Most faults that are told of one by one; all are counted, and `--lost` has them all.
+/// Most faults that are reported one by one; all are counted, and `--lost` has them all.
 const MAX_TOLD: u64 = 100;
 
 /// See the module documentation.
@@ -40,7 +39,7 @@ pub(super) struct Pass<'a> {
     account: Mutex<Account>,
     /// Lines of the file of `--lost`.
     lost: Mutex<Vec<u8>>,
-    told: AtomicU64,
+    reported: AtomicU64,
     reads: AtomicU64,
     written_bytes: AtomicU64,
     own_components: Mutex<Vec<(&'static str, f64)>>,
@@ -72,7 +71,7 @@ impl<'a> Pass<'a> {
             options: OpenOptions { fast5_engine: run.fast5.engine(), ..OpenOptions::default() },
             account: Mutex::default(),
             lost: Mutex::default(),
-            told: AtomicU64::new(0),
+            reported: AtomicU64::new(0),
             reads: AtomicU64::new(0),
             written_bytes: AtomicU64::new(0),
             own_components: Mutex::default(),
@@ -92,7 +91,7 @@ impl<'a> Pass<'a> {
         pass::run(&PassOptions { threads, components, watch: &watch }, source, stage, commit)
     }
 
-    /// Draws progress; `false` when a signal asks to stop.
+    /// Draws progress; `false` once a signal stops the run.
     pub(super) fn watch(&self, what: &str) -> bool {
         let reads = self.reads.load(Ordering::Relaxed);
         let cpu_s = machine::usage().cpu.as_secs_f64();
@@ -117,7 +116,7 @@ impl<'a> Pass<'a> {
         Spent { wall_s: self.console.wall().as_secs_f64(), cpu_s: cpu.as_secs_f64() }
     }
 
-    /// Components of which only this command has any; they stand in the report in front of the
+    /// Components of which only this command has any; they are in the report before the
     /// others.
     pub(super) fn add_components(&self, seconds: Vec<(&'static str, f64)>) {
         lock(&self.own_components).extend(seconds);
@@ -142,9 +141,9 @@ impl<'a> Pass<'a> {
             let (path, reason) = (fault.path.display(), &fault.reason);
             lock(&self.lost).extend(format!("{path}\t{id}\t{offset}\t{reason}\n").into_bytes());
         }
-        match self.told.fetch_add(1, Ordering::Relaxed) {
+        match self.reported.fetch_add(1, Ordering::Relaxed) {
             MAX_TOLD => self.console.error("seqloom: more like this; they are counted"),
-            told if told < MAX_TOLD => self.console.error(&format!("seqloom: {fault}")),
+            reported if reported < MAX_TOLD => self.console.error(&format!("seqloom: {fault}")),
             _ => {}
         }
         Ok(())
@@ -158,12 +157,12 @@ impl<'a> Pass<'a> {
     /// Opens a file.
     pub(super) fn open(&self, path: &Path) -> Result<Arc<dyn SignalStore>, StoreError> {
         let store = self.components.open.time(|| store::open(path, &self.options))?;
-        self.tell_changed(store.as_ref());
+        self.report_changed(store.as_ref());
         Ok(store)
     }
 
     /// Says which header attributes of a file are not as it has them.
-    pub(super) fn tell_changed(&self, store: &dyn SignalStore) {
+    pub(super) fn report_changed(&self, store: &dyn SignalStore) {
         for name in store.changed_attributes() {
             self.warn(&format!(
                 "{}: header attribute {name:?} has a tab or a line break, for which SLOW5 has no \
@@ -185,7 +184,7 @@ impl<'a> Pass<'a> {
 
     /// Faults booked so far.
     pub(super) fn faults(&self) -> u64 {
-        self.told.load(Ordering::Relaxed)
+        self.reported.load(Ordering::Relaxed)
     }
 
     /// Reads counted so far were only looked for.
@@ -212,7 +211,7 @@ impl<'a> Pass<'a> {
     }
 
     /// The list of `--lost`, complete but for its name, for who publishes it with the last output;
-    /// `None` where none is wanted, or it was taken before.
+    /// `None` where none is requested, or it was taken before.
     pub(super) fn stage_lost(&self) -> Result<Option<AtomicFile>, PassError> {
         let Some(path) = &self.lost_path else { return Ok(None) };
         if self.lost_is_staged.swap(true, Ordering::Relaxed) {
@@ -227,7 +226,7 @@ impl<'a> Pass<'a> {
 
     /// Gives their names to what was made, and with it to the list of `--lost`.
     pub(super) fn publish(&self, mut made: Publication) -> Result<(), PassError> {
-        made.beside.extend(self.stage_lost()?);
+        made.sidecars.extend(self.stage_lost()?);
         Ok(made.commit().map_err(OutputError::from)?)
     }
 
@@ -325,7 +324,7 @@ impl RecordSink {
     }
 
     /// Ends the file and gives it its name, with the list of what was lost: nothing can be any
-    /// more. An index that lies beside it was another file's.
+    /// more. An index next to it was another file's.
     pub(super) fn publish(self, pass: &Pass<'_>) -> Result<(), PassError> {
         pass.publish(self.finish(pass)?)
     }
@@ -342,7 +341,7 @@ impl RecordSink {
     }
 }
 
-/// A complete output, still without its name; an index that lies beside it was another file's.
+/// A complete output, still without its name; an index next to it was another file's.
 pub(super) fn publication(output: Output, path: &Path) -> Publication {
     let stale = if output.is_regular_file() { vec![index_path(path)] } else { Vec::new() };
     Publication { outputs: output.into_file().into_iter().collect(), stale, ..Default::default() }

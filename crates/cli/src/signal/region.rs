@@ -5,33 +5,33 @@ use std::ops::RangeInclusive;
 use seqloom_calling::flow::Region;
 use seqloom_format::bam::Header;
 use seqloom_format::index::IndexedRegion;
+use seqloom_io::BamIndex;
 use seqloom_io::alignments::AlignmentSource;
-use seqloom_io::bam_index::BamIndex;
 use seqloom_terminal::UsageError;
 use seqloom_terminal::error::Bug;
 
 use super::pass::Pass;
 use crate::region;
 
-/// A stretch of the reference, as the BAM's header numbers it.
+/// A region of the reference, as the BAM's header numbers it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct WantedRegion {
+pub(super) struct RequestedRegion {
     pub(super) region: Region,
     /// First and last base, 0-based.
     pub(super) bases: RangeInclusive<u64>,
 }
 
 /// As [`region::parse`].
-pub(super) fn parse(text: &str, header: &Header) -> Result<WantedRegion, UsageError> {
+pub(super) fn parse(text: &str, header: &Header) -> Result<RequestedRegion, UsageError> {
     let region = region::parse("--region", text, header)?;
-    Ok(WantedRegion { region, bases: region.start..=region.end - 1 })
+    Ok(RequestedRegion { region, bases: region.start..=region.end - 1 })
 }
 
 /// Has the BAM read from where the region's records begin, if it has an index. The reader stops by
-/// itself behind the region.
+/// itself after the region.
 pub(super) fn go_to(
     alignments: &mut AlignmentSource,
-    wanted: &WantedRegion,
+    requested: &RequestedRegion,
     pass: &Pass<'_>,
 ) -> seqloom_terminal::Result<()> {
     let bam = alignments.path(0).display().to_string();
@@ -47,8 +47,8 @@ pub(super) fn go_to(
     }
     let offset = index.first_offset(&IndexedRegion {
         reference_count: alignments.headers()[0].references().len(),
-        reference: usize::try_from(wanted.region.reference_id).map_err(Bug::new)?,
-        bases: wanted.region.start..wanted.region.end,
+        reference: usize::try_from(requested.region.reference_id).map_err(Bug::new)?,
+        bases: requested.region.start..requested.region.end,
     })?;
     Ok(alignments.start_at(0, offset)?)
 }

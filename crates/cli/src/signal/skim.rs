@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use seqloom_io::sink::output::Output;
+use seqloom_io::Output;
 use seqloom_signal::flow::Sequential;
 use seqloom_signal::operations::{Encoding, Locate, Skim, column_names};
 use seqloom_terminal::Console;

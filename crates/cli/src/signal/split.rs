@@ -9,9 +9,7 @@ use std::sync::Arc;
 
 use seqloom_format::signal::SignalHeader;
 use seqloom_format::slow5::SignalCompression;
-use seqloom_io::sink::atomic::{AtomicFile, remove_stale};
-use seqloom_io::sink::output::OutputError;
-use seqloom_io::sink::staging::{StagedFolder, remove_leftovers};
+use seqloom_io::{AtomicFile, OutputError, StagedFolder, remove_leftovers, remove_stale};
 use seqloom_signal::flow::Sequential;
 use seqloom_signal::flow::inputs::{self, ALL_SUFFIXES};
 use seqloom_signal::operations::{
@@ -288,7 +286,7 @@ fn group_header(header: &SignalHeader, group: u32) -> SignalHeader {
     SignalHeader { read_groups: 1, attributes: attributes.collect(), ..header.clone() }
 }
 
-/// Reads of a file, as its records tell without being decoded.
+/// Reads of a file, as its records show without being decoded.
 fn count_reads(store: &dyn SignalStore) -> Result<u64, StoreError> {
     let (mut cursor, mut batch, mut reads) = (Cursor::default(), FrameBatch::default(), 0);
     while store.next(&mut cursor, &mut batch)? {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use seqloom_format::slow5::{Compression, RecordCompression, SignalCompression};
-use seqloom_io::sink::output::Output;
+use seqloom_io::Output;
 use seqloom_signal::flow::Sequential;
 use seqloom_signal::operations::Copy;
 use seqloom_signal::store::{SignalStore, StoreFormat};

@@ -1,10 +1,11 @@
-//! The hot path of `align` asks for no memory per read outside the engine: a run of as many batches
-//! with twice the reads in each asks hardly more often. The allocator of this program counts.
+//! The hot path of `align` allocates no memory per read outside the engine: a run of as many
+//! batches with twice the reads in each allocates hardly more often. The allocator of this program
+//! counts.
 //!
 //! So does the certified path, whose engine's library is not counted.
 //!
 //! The flow is that of `seqloom align`, stage by stage, with the engine that does not align (which
-//! asks for memory per batch): ingest, duplicates, sorting, BAM.
+//! allocates per batch): ingest, duplicates, sorting, BAM.
 #![allow(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -23,11 +24,11 @@ use seqloom_align::engine::fake::{FakeEngine, FakeOptions};
 use seqloom_align::engine::{CohortEngine, EngineReads, Read};
 use seqloom_align::index::{self, BuildOptions, IndexPaths};
 use seqloom_align::ingest::{self, BatchSink, HeldLimits, IngestOptions, IngestTrace, LaneInput};
+use seqloom_format::PackedTemplates;
 use seqloom_format::bam::{Header, Reference};
 use seqloom_format::bam_deflate::Settings;
 use seqloom_format::index::{BinningScheme, IndexBuilder};
-use seqloom_format::templates::PackedTemplates;
-use seqloom_io::sink::output::Output;
+use seqloom_io::Output;
 use seqloom_io::source::{ReadSource, SourceOptions};
 use seqloom_io::spill::SpillFile;
 use seqloom_prep::duplicates::{
@@ -46,7 +47,7 @@ use seqloom_runtime::placement::Plan;
 use seqloom_testkit::genome::{Genome, GenomeOptions};
 use seqloom_testkit::reads::{ReadOptions, Simulator, Template};
 
-/// How often memory was asked for, or for more of it.
+/// How often memory was allocated, or for more of it.
 static CALLS: AtomicU64 = AtomicU64::new(0);
 
 struct CountingAllocator;
@@ -222,7 +223,7 @@ fn pair(template: &Template) -> [Read<'_>; 2] {
 }
 
 #[test]
-fn a_read_on_the_certified_path_asks_for_no_memory() {
+fn a_read_on_the_certified_path_allocates_no_memory() {
     let _alone = COUNTING.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = tempfile::tempdir().unwrap();
     let fasta = folder.path().join("genome.fa");
@@ -257,7 +258,7 @@ fn a_read_on_the_certified_path_asks_for_no_memory() {
 }
 
 #[test]
-fn a_read_asks_for_no_memory() {
+fn a_read_allocates_no_memory() {
     let _alone = COUNTING.lock().unwrap_or_else(PoisonError::into_inner);
     let allocations = CALLS.load(Ordering::SeqCst);
     drop(std::hint::black_box(vec![0u8; 100]));

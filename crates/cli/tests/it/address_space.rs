@@ -99,7 +99,7 @@ fn the_least_that_works_works() {
         limited(&command, least - 1).fails_with(2).says(&["at least"]);
         limited(&command, least).ok();
         if name != "index" {
-            // More than there is asked for with -m: what there is is taken.
+            // More than there is requested with -m: what there is is taken.
             command.args(["-m", "64G"]);
             limited(&command, least).ok();
         }
@@ -136,7 +136,7 @@ fn memory_that_ends_later_ends_the_run_with_a_line() {
 }
 
 /// A thread's second stack, for signals, is mapped by Rust's runtime when the thread has begun;
-/// that there is no memory for it comes as a panic, which must not be told as a bug.
+/// that there is no memory for it comes as a panic, which must not be reported as a bug.
 #[test]
 fn a_thread_without_a_stack_for_signals_ends_the_run_with_a_line() {
     let here = folder();

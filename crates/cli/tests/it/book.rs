@@ -115,7 +115,7 @@ const PAGES: [Page; 12] = [
     },
 ];
 
-/// A block of a page, and what stands behind `sh` where it begins.
+/// A block of a page, and what is after `sh` where it begins.
 struct Block {
     mark: String,
     text: String,

@@ -562,7 +562,7 @@ fn scores_are_what_the_options_say() {
         }
         let lower = found.iter().zip(&theirs).filter(|(a, b)| a.score < b.score).count();
         assert!(lower <= 2, "{mode} {own}: {lower} of lower score");
-        // Why reads are not searched for is told alike.
+        // Why reads are not searched for is reported alike.
         let filtered = |records: &[Record]| -> Vec<(usize, bool)> {
             let tag = |record: &&Record| record.tags.contains("YF:Z:");
             let all = records.iter().filter(tag);

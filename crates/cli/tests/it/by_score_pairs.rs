@@ -58,8 +58,8 @@ fn pairs(
             is_here
         });
         let contig = contig.unwrap();
-        let wanted = FRAGMENT + random.below(SPREAD) - SPREAD / 2;
-        let span = (wanted as usize).max(length);
+        let requested = FRAGMENT + random.below(SPREAD) - SPREAD / 2;
+        let span = (requested as usize).max(length);
         let Some(window) = contig.bases.get(from..from + span + 120) else { continue };
         if !window.contains(&b'N') {
             return (contig, from, span, window);
@@ -199,7 +199,8 @@ fn slow_mates_are_placed_no_worse_than_bowtie_2_s_in_human() {
     }
 }
 
-/// Mates of a genome of two sequences that lie to each other in all ways, each by its name.
+/// Mates of a genome of two sequences that are oriented to each other in all ways, each by its
+/// name.
 fn kinds_of_pairs(here: &Path) -> Reference {
     fs::create_dir(here.join("kinds")).unwrap();
     let mut random = Random::new(5);
@@ -311,8 +312,8 @@ fn what_a_pair_is_bowtie_2_says_too() {
     ] {
         let mut command = seqloom_in(mode, &reference, here.path(), own);
         let counts = run_into(command.args(["-o", "-"]), &ours).ok().stderr;
-        let told = run_into(&mut bowtie_2_in(mode, &reference, here.path(), bowtie), &theirs);
-        let told = told.ok().stderr;
+        let reported = run_into(&mut bowtie_2_in(mode, &reference, here.path(), bowtie), &theirs);
+        let reported = reported.ok().stderr;
         let [a, mut b] = [&ours, &theirs].map(|path| columns(path));
         if own == "--drop-unaligned" {
             // Pairs of which neither mate is placed. Bowtie 2's --no-unal also tears apart those of
@@ -325,7 +326,7 @@ fn what_a_pair_is_bowtie_2_says_too() {
         }
         // Where something is left out Bowtie 2 leaves its counts out, too.
         if !own.contains("--no-") {
-            let lines = told.lines().filter(|line| !line.starts_with("Warning"));
+            let lines = reported.lines().filter(|line| !line.starts_with("Warning"));
             for line in lines {
                 assert!(counts.contains(line), "{mode} {own}: {line}\n{counts}");
             }
@@ -334,7 +335,7 @@ fn what_a_pair_is_bowtie_2_says_too() {
 }
 
 #[test]
-fn discordant_mates_are_told_apart_from_unlikely_ones() {
+fn discordant_mates_are_distinguished_from_unlikely_ones() {
     let here = folder();
     let truths = pairs(small(), (21, 2000), (100, USUAL), [5, 4], here.path());
     let sam = here.path().join("ours.sam");

@@ -40,7 +40,7 @@ pub(crate) fn bowtie_2_of(
 
 /// A comparison that never fails may be blind.
 #[test]
-fn changed_places_scores_and_mapqs_are_seen_beside_bowtie_2() {
+fn changed_places_scores_and_mapqs_are_seen_next_to_bowtie_2() {
     let here = folder();
     let file = here.path().join("reads.fq");
     let truths = reads(small(), (7, 2000), 100, USUAL, &file);

@@ -98,7 +98,7 @@ fn compare(cram: &Path, bam: &Path, fasta: &Path) -> Changes {
     changes
 }
 
-/// The index beside a CRAM is as samtools makes it.
+/// The index next to a CRAM is as samtools makes it.
 fn check_index(cram: &Path) {
     let lines = |path: &Path| run(words("gzip -dc -S .crai").arg(path)).ok().text();
     let ours = cram.with_extension("cram.crai");

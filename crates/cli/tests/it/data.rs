@@ -12,9 +12,9 @@ use std::sync::OnceLock;
 /// A reference with an index of ours, and with one of bwa's.
 #[derive(Debug)]
 pub(crate) struct Reference {
-    /// FASTA beside which `seqloom index` wrote.
+    /// FASTA next to which `seqloom index` wrote.
     pub(crate) ours: PathBuf,
-    /// The same FASTA beside which `bwa index` wrote; `None` before it is asked for.
+    /// The same FASTA next to which `bwa index` wrote; `None` before it is requested.
     bwa: OnceLock<PathBuf>,
     name: String,
     genome: OnceLock<Genome>,
@@ -109,7 +109,7 @@ pub(crate) fn chr20() -> Option<&'static Reference> {
 }
 
 /// The first quarter of it, which bwa indexes in a quarter of the time. All pairs of [`na12878`]
-/// that come from chromosome 20 lie there.
+/// that come from chromosome 20 are there.
 pub(crate) fn chr20_start() -> Option<&'static Reference> {
     static CELL: OnceLock<Reference> = OnceLock::new();
     let compressed = seqloom_testkit::skip::data("refs/human_b37/chr20.b37.fa.gz")?;

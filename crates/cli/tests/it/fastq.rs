@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::common::{folder, has, run, run_into, run_to_nobody, seqloom, words};
 
-/// `reads` reads of 20 to 60 bases; the names tell the mate only in their comments.
+/// `reads` reads of 20 to 60 bases; the names show the mate only in their comments.
 fn fastq(reads: usize, mate: usize) -> String {
     let one = |read: usize| {
         let bases = "ACGTT".repeat(4 + (read * 7 + mate) % 9);
@@ -71,7 +71,7 @@ fn what_cannot_be_padded_is_refused_and_leaves_nothing() {
 }
 
 #[test]
-fn check_tells_what_scales_and_what_does_not() {
+fn check_shows_what_scales_and_what_does_not() {
     let here = folder();
     let path = |name: &str| here.path().join(name);
     fs::write(path("a.fq"), fastq(5000, 1)).unwrap();

@@ -1,4 +1,4 @@
-//! Bad luck: whatever happens, an exit code that tells, no incomplete file with a final name, no
+//! Bad luck: whatever happens, an exit code that says why, no incomplete file with a final name, no
 //! temporary file left, and nothing hangs.
 
 use crate::common::{

@@ -75,7 +75,7 @@ pub(crate) fn compared(bwa: &Command) -> CompareOptions {
 pub(crate) const SAMPLE_BYTES: usize = 4 << 20;
 pub(crate) const SAMPLE_TEMPLATES: usize = 1000;
 
-/// The templates of a stretch of SAM text, one behind the other: without the first and the last,
+/// The templates of a part of SAM text, one after the other: without the first and the last,
 /// which may not be whole.
 pub(crate) fn whole_templates(text: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(text);
@@ -260,7 +260,7 @@ fn presets_are_those_of_bwa() {
 }
 
 /// bwa has `-` as a letter of its own, for which it writes a NUL and prices that differ from stage
-/// to stage: what is compared is where reads lie.
+/// to stage: what is compared is where reads are.
 #[test]
 fn reads_with_dashes_lie_where_those_of_bwa_do() {
     if !has("bwa") {

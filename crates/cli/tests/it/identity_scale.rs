@@ -202,7 +202,7 @@ fn write_reads(
     files
 }
 
-/// The other programs that a row is compared with beside the current bwa: bwa-mem2, the bwa of the
+/// The other programs that a row is compared with besides the current bwa: bwa-mem2, the bwa of the
 /// stable suite, or none.
 fn others(number: usize, reference: &Reference) -> Option<(PathBuf, PathBuf)> {
     match number % 3 {
@@ -267,7 +267,7 @@ fn every_two_options_mean_what_they_mean_in_bwa() {
 }
 
 /// Records for the long run.
-fn wanted() -> u64 {
+fn requested() -> u64 {
     let set = std::env::var(RECORDS).ok().filter(|it| !it.is_empty());
     set.map_or(30_000_000, |it| it.parse().expect("SEQLOOM_IDENTITY_RECORDS is a number"))
 }
@@ -288,7 +288,7 @@ fn slow_options_in_covering_arrays_equal_bwa() {
     let arrays: Vec<Row> = [1, 2].into_iter().flat_map(covering_array).collect();
     let rows = arrays.len();
     // A third of the records in the first round, in which each row has its share.
-    let templates = (wanted() / 10 / rows as u64).max(50);
+    let templates = (requested() / 10 / rows as u64).max(50);
     let started = Instant::now();
     let (mut compared, mut costs) = (0, vec![0.0; rows]);
     for round in 0.. {
@@ -296,7 +296,7 @@ fn slow_options_in_covering_arrays_equal_bwa() {
         // bwa ten times slower.
         let limit = middle(&costs);
         for (number, row) in arrays.iter().enumerate() {
-            if compared >= wanted() && round > 0 || costs[number] > limit {
+            if compared >= requested() && round > 0 || costs[number] > limit {
                 continue;
             }
             if round == 0 {
@@ -320,11 +320,11 @@ fn slow_options_in_covering_arrays_equal_bwa() {
                  second: {options}"
             );
         }
-        if compared >= wanted() {
+        if compared >= requested() {
             break;
         }
     }
-    assert!(compared >= wanted(), "{compared} records");
+    assert!(compared >= requested(), "{compared} records");
 }
 
 /// Pairs that cannot align, and cost next to nothing: reads shorter than a seed.

@@ -33,7 +33,7 @@ const ERRORS: [(&str, &str); 22] = [
     ("trunc_in_title", "SLXA-B3_649_FC8437_R1_1_1_"),
 ];
 
-/// Specimens in Phred+33: read as they stand. The last record of `tricky` is wrapped.
+/// Specimens in Phred+33: read as they are. The last record of `tricky` is wrapped.
 const GOOD: [&str; 10] = [
     "example",
     "example_dos",
@@ -93,7 +93,7 @@ fn expected(path: &Path) -> Vec<[String; 3]> {
 }
 
 #[test]
-fn good_specimens_are_read_as_they_stand() {
+fn good_specimens_are_read_as_they_are() {
     let Some(folder) = specimens() else { return };
     for name in GOOD {
         let path = folder.join(format!("{name}.fastq"));
@@ -285,9 +285,9 @@ fn bgzf_and_gzip_joined_by_cat_are_read_as_zcat_reads_them() {
             crate::common::assert_same_bytes(&out("plain.bam"), &out("joined.bam"), &what);
         }
         let mut check = seqloom([Path::new("fastq"), Path::new("check"), &file]);
-        let told = run_for(&mut check, SOON).ok().text();
+        let reported = run_for(&mut check, SOON).ok().text();
         let words = [format!("{} reads", lines.len() / 4), "gzip, ".to_owned()];
-        assert!(words.iter().all(|it| told.contains(it)), "{told}");
+        assert!(words.iter().all(|it| reported.contains(it)), "{reported}");
     }
 }
 

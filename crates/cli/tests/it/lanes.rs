@@ -38,7 +38,7 @@ fn halves(here: &Path, rename: impl Fn(usize, &str) -> String) -> [[PathBuf; 2];
     })
 }
 
-/// Lanes with so many of the pairs each, one behind the other; those with an odd number are gzip.
+/// Lanes with so many of the pairs each, one after the other; those with an odd number are gzip.
 /// Their sheet.
 fn lanes_of(here: &Path, pairs: &[usize]) -> PathBuf {
     let reads = small_pairs();
@@ -97,7 +97,7 @@ fn lanes_are_aligned_alone_and_marked_together() {
     let files = halves(here.path(), as_it_is);
     let out = path("out.bam");
     run(&mut align(&sheet(here.path(), SHEET), &out, &["-t", "2"])).ok();
-    // Each lane alone, in the order of the input; then one behind the other.
+    // Each lane alone, in the order of the input; then one after the other.
     let mut text = Vec::new();
     for (number, (pair, id)) in files.iter().zip(["a", "b"]).enumerate() {
         let line = format!(r"@RG\tID:{id}\tSM:s\tLB:one\tPL:ILLUMINA");
@@ -191,9 +191,9 @@ fn arguments_of(command: &Command) -> Vec<String> {
     command.get_args().map(|it| it.to_str().unwrap().to_owned()).collect()
 }
 
-/// Reads that lie nowhere, more than are sorted together: lanes are cut into blocks as one input.
+/// Reads that are nowhere, more than are sorted together: lanes are cut into blocks as one input.
 #[test]
-fn reads_without_a_coordinate_lie_by_their_number_in_all_lanes() {
+fn reads_without_a_coordinate_are_ordered_by_their_number_in_all_lanes() {
     let here = folder();
     let lanes = [17_000, 3, 16_000, 0, 9_000];
     let mut rows = "sample,fastq_1,read_group\n".to_owned();
@@ -239,7 +239,7 @@ fn forty_lanes_stay_below_their_memory() {
     let sheet = lanes_of(here.path(), &[500; 40]);
     let one = here.path().join("1.bam");
     logs(&mut align(&sheet, &one, &["-t", "1"]), "40 lanes, 1 at a time");
-    for (threads, beside) in [("2", "40 lanes, 2 at a time"), ("7", "40 lanes, 7 at a time")] {
+    for (threads, sidecars) in [("2", "40 lanes, 2 at a time"), ("7", "40 lanes, 7 at a time")] {
         let out = here.path().join(format!("{threads}.bam"));
         let command = align(&sheet, &out, &["-t", threads]);
         let mut arguments = arguments_of(&command);
@@ -253,7 +253,7 @@ fn forty_lanes_stay_below_their_memory() {
             assert_same_bytes(&one, &out, threads);
         }
         arguments.extend(["-m", "9G"].map(str::to_owned));
-        logs(&mut seqloom(&arguments), beside);
+        logs(&mut seqloom(&arguments), sidecars);
         assert_same_bytes(&one, &out, threads);
     }
 }
@@ -265,15 +265,15 @@ fn of_lanes_that_fail_the_first_row_counts() {
     let out = here.path().join("out/x.bam");
     fs::create_dir_all(out.parent().unwrap()).unwrap();
     let fails = |says: &str| {
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for threads in ["1", "2", "7"] {
             let failed = run(&mut align(&sheet, &out, &["-t", threads, "-m", "9G"]));
             let failed = failed.fails_with(3).says(&[says]);
             let last = failed.stderr.lines().last().unwrap_or_default().to_owned();
-            told.push(last);
+            reported.push(last);
             assert_eq!(names_in(out.parent().unwrap()), Vec::<String>::new());
         }
-        assert!(told.windows(2).all(|two| two[0] == two[1]), "{told:?}");
+        assert!(reported.windows(2).all(|two| two[0] == two[1]), "{reported:?}");
     };
     let damage = |name: &str, old: &str, new: &str| {
         let path = here.path().join(name);
@@ -335,7 +335,7 @@ fn each_lane_says_where_its_umis_are() {
 }
 
 #[test]
-fn read_groups_come_from_names_and_are_told() {
+fn read_groups_come_from_names_and_are_reported() {
     if !has("samtools") {
         return;
     }
@@ -346,8 +346,11 @@ fn read_groups_come_from_names_and_are_told() {
                 s,\"lane 0/r1.fq\",,p\r\ns,\"lane 1/r1.fq\",,p\r\n";
     let (out, json) = (here.path().join("x.bam"), here.path().join("x.json"));
     let sheet = sheet(here.path(), text);
-    let told = run(align(&sheet, &out, &[]).arg("--json").arg(&json)).ok().stderr;
-    assert!(told.contains("ignored: patient") && told.contains("ID:HFLOW.3.2"), "{told}");
+    let reported = run(align(&sheet, &out, &[]).arg("--json").arg(&json)).ok().stderr;
+    assert!(
+        reported.contains("ignored: patient") && reported.contains("ID:HFLOW.3.2"),
+        "{reported}"
+    );
     let groups: Vec<String> =
         header(&out).lines().filter(|line| line.starts_with("@RG")).map(str::to_owned).collect();
     let line = |id: &str| format!("@RG\tID:{id}\tSM:s\tPL:ILLUMINA\tPU:HFLOW.3.ACGT");
@@ -395,7 +398,7 @@ fn bad_sheets_are_refused_with_their_line() {
     refused(&swapped, &[], 3, &["lane 1/r2.fq"]);
     refused(&rows(good), &["-R", READ_GROUP], 2, &["--input"]);
     refused(&rows(good), &["--no-sort", "--no-mark-duplicates"], 2, &["--no-sort"]);
-    // The one sample that is asked for is aligned.
+    // The one sample that is requested is aligned.
     let out = here.path().join("t.bam");
     let sheet = sheet(here.path(), &two);
     run(&mut align(&sheet, &out, &["--sample", "t"])).ok();
@@ -416,8 +419,8 @@ fn names_of_reads_make_the_read_group_of_a_pair() {
         command
     };
     let mut command = align(&["--sample", "s 1", "--library", "l"]);
-    let told = run(command.arg("--json").arg(&json)).ok().stderr;
-    assert!(told.contains("@RG ID:HFLOW.3 SM:s 1 LB:l"), "{told}");
+    let reported = run(command.arg("--json").arg(&json)).ok().stderr;
+    assert!(reported.contains("@RG ID:HFLOW.3 SM:s 1 LB:l"), "{reported}");
     let line = "@RG\tID:HFLOW.3\tSM:s 1\tLB:l\tPL:ILLUMINA\tPU:HFLOW.3.ACGT+TT";
     assert!(header(&out).lines().any(|it| it == line), "{}", header(&out));
     assert!(lines(&out).iter().all(|it| it.contains("\tRG:Z:HFLOW.3")));
@@ -430,7 +433,7 @@ fn names_of_reads_make_the_read_group_of_a_pair() {
     run(&mut command).ok();
     assert_same_bytes(&out, &given, "-R");
     fs::remove_file(&out).unwrap();
-    // Asked for too little or too much, or of names that say nothing.
+    // Requested too little or too much, or of names that say nothing.
     run(&mut align(&[])).fails_with(2).says(&["--sample"]);
     run(&mut align(&["--sample", "s", "-R", line])).fails_with(2).says(&["--rg-from-names"]);
     run(&mut align(&["--sample", "a\tb"])).fails_with(2).says(&["control character"]);

@@ -124,7 +124,7 @@ fn small_compressed_inputs_need_what_they_hold() {
 }
 
 #[test]
-fn malformed_files_beside_the_reads_are_malformed_input() {
+fn malformed_files_next_to_the_reads_are_malformed_input() {
     let here = folder();
     let at = |name: &str, text: &str| {
         let path = here.path().join(name);
@@ -196,13 +196,13 @@ fn sums_of_the_command_line_are_checked_in_releases() {
     }
 }
 
-/// What stops one thread stops those after it, too: the first that cannot be started is told, and
-/// no further one is asked for.
+/// What stops one thread stops those after it, too: the first that cannot be started is reported,
+/// and no further one is requested.
 #[test]
 fn a_pool_that_cannot_start_its_threads_says_so_at_the_first() {
     let here = folder();
     let at = |name: &str| here.path().join(name);
-    // The fourth thread and all behind it fail; each that is asked for leaves a byte.
+    // The fourth thread and all after it fail; each that is requested leaves a byte.
     let shim = r#"
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -211,22 +211,22 @@ fn a_pool_that_cannot_start_its_threads_says_so_at_the_first() {
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
-static int asked;
+static int requested;
 typedef int create_t(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 int pthread_create(pthread_t *new, const pthread_attr_t *how, void *(*work)(void *), void *of) {
     create_t *create = (create_t *)dlsym(RTLD_NEXT, "pthread_create");
-    int log = open(getenv("ASKED_FOR"), O_WRONLY | O_CREAT | O_APPEND, 0600);
+    int log = open(getenv("REQUESTED"), O_WRONLY | O_CREAT | O_APPEND, 0600);
     if (write(log, "x", 1) != 1) { abort(); }
     close(log);
-    return __sync_add_and_fetch(&asked, 1) > 3 ? EAGAIN : create(new, how, work, of);
+    return __sync_add_and_fetch(&requested, 1) > 3 ? EAGAIN : create(new, how, work, of);
 }
 "#;
     let Some(shim) = preload(here.path(), shim) else { return };
     fs::write(at("in.sam"), SAM).unwrap();
     let mut command = seqloom(["prep", "in.sam", "-t", "40", "-m", "4G", "-o", "new.bam"]);
-    command.current_dir(here.path()).env("LD_PRELOAD", shim).env("ASKED_FOR", at("asked"));
+    command.current_dir(here.path()).env("LD_PRELOAD", shim).env("REQUESTED", at("requested"));
     let refused = run_for(&mut command, SOON).fails_with(1);
-    assert_eq!(fs::read(at("asked")).unwrap().len(), 4, "threads were asked for");
+    assert_eq!(fs::read(at("requested")).unwrap().len(), 4, "threads were requested");
     refused.says(&["thread 4 of 40 could not be started", "ask for fewer with -t"]);
-    assert_eq!(names_in(here.path()), ["asked", "in.sam", "shim.c", "shim.so"]);
+    assert_eq!(names_in(here.path()), ["in.sam", "requested", "shim.c", "shim.so"]);
 }

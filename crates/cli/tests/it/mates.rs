@@ -54,12 +54,12 @@ fn bam_out_of_order_is_refused_and_collated_it_is_taken() {
     fs::write(at("mute.sam"), text.replacen("SO:coordinate", "SO:unknown", 1)).unwrap();
     to_bam(&at("mute.sam"), &at("mute.bam"));
     is_refused(&at("mute.bam"), &["the mates of 'SIM", "primary records"]);
-    // Unaligned, first reads in front of all second ones.
+    // Unaligned, first reads before all second ones.
     samtools("view -b -f 64 -o 1.bam aligned.bam", here.path());
     samtools("view -b -f 128 -o 2.bam aligned.bam", here.path());
     samtools("cat -o halves.bam 1.bam 2.bam", here.path());
     is_refused(&at("halves.bam"), &["the mates of 'SIM"]);
-    // Sorted by name backwards: second reads in front.
+    // Sorted by name backwards: second reads first.
     samtools("view -h -o by_name.sam aligned.bam", here.path());
     let text = fs::read_to_string(at("by_name.sam")).unwrap();
     let (head, records): (Vec<_>, Vec<_>) = text.lines().partition(|l| l.starts_with('@'));

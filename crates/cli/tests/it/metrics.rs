@@ -63,7 +63,7 @@ fn summary_numbers_are_those_of_the_output_and_threads_change_nothing() {
 }
 
 #[test]
-fn only_what_is_asked_for_is_counted() {
+fn only_what_is_requested_is_counted() {
     let Some(input) = seqloom_testkit::skip::data(DATA) else { return };
     let here = folder();
     let metrics = here.path().join("m");

@@ -280,7 +280,7 @@ fn four_nodes() {
     let local = &placed("local").replicas(1)[0];
     assert_eq!(local.shares.values().filter(|&&share| share > 0.98).count(), 1, "{local:?}");
     assert_eq!(local.huge_bytes, 0);
-    // A small index is interleaved by small pages; by huge ones only when that is asked for.
+    // A small index is interleaved by small pages; by huge ones only when that is requested.
     let small = &placed("small").replicas(1)[0];
     small.is_even_on(&nodes(4));
     assert_eq!(small.huge_bytes, 0);
@@ -346,7 +346,7 @@ fn slow_sixteen_nodes() {
 }
 
 /// An index that no node has room for is interleaved over all, or over each of two halves of the
-/// machine; a small one has a copy on every node. Prints where each copy lies.
+/// machine; a small one has a copy on every node. Prints where each copy is.
 #[test]
 fn slow_index_above_a_node() {
     if !slow_tests() {

@@ -185,7 +185,7 @@ fn a_release_has_checksums_and_notes() {
     assert!(fs::read_to_string(release.join("NOTES.md")).unwrap().contains("seqloom"));
 }
 
-/// What workflow managers ask of an image, as far as its recipe tells.
+/// What workflow managers require of an image, as far as its recipe shows.
 #[test]
 fn the_image_has_a_shell_and_no_entry_point() {
     let text = fs::read_to_string(packaging("Containerfile")).unwrap();

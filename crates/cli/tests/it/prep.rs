@@ -22,7 +22,7 @@ pub(crate) fn prep_into(out: &Path, inputs: &[&Path], options: &str) -> Run {
     run(prep(inputs).args(options.split_whitespace()).arg("-o").arg(out)).ok()
 }
 
-/// The header of a SAM or BAM file, as it stands there. Needs samtools.
+/// The header of a SAM or BAM file, as it is there. Needs samtools.
 pub(crate) fn header(path: &Path) -> String {
     run(words("samtools view --no-PG -H").arg(path)).ok().text()
 }
@@ -197,7 +197,7 @@ pub(crate) fn write_both(folder: &Path, name: &str, sam: &str) -> (PathBuf, Path
     (text, bam)
 }
 
-/// `samtools sort` with options; the output lies beside the input.
+/// `samtools sort` with options; the output is next to the input.
 pub(crate) fn samtools_sort(bam: &Path, suffix: &str, options: &str) -> PathBuf {
     let out = bam.with_extension(suffix);
     let mut sort = words(&format!("samtools sort --no-PG {options}"));

@@ -88,7 +88,7 @@ pub(crate) fn equal_picard_of(version: &str, folder: &Path, cases: &[Case]) -> b
     true
 }
 
-/// The option that asks for this Picard's duplicates; none for the current one's.
+/// The option for this Picard's duplicates; none for the current one's.
 pub(crate) fn as_picard(version: &str) -> Vec<&str> {
     if version == PICARD[0] { Vec::new() } else { vec!["--picard-version", version] }
 }
@@ -122,7 +122,7 @@ fn a_hundred_thousand_hard_records() {
 /// What is marked is what Picard marks of the file that `samtools sort` makes of it.
 /// A comparison that never fails may be blind.
 #[test]
-fn a_changed_record_or_number_is_seen_beside_each_picard() {
+fn a_changed_record_or_number_is_seen_next_to_each_picard() {
     if !has_referees() {
         return;
     }
@@ -157,7 +157,7 @@ fn files_that_only_claim_to_be_sorted_by_coordinate() {
     let text = text.replacen("SO:unsorted\tGO:query", "SO:coordinate", 1);
     let (header, records): (Vec<&str>, Vec<&str>) =
         text.lines().partition(|line| line.starts_with('@'));
-    // Grouped by name; backwards; and sorted but for its second half, which lies in front.
+    // Grouped by name; backwards; and sorted but for its second half, which comes first.
     let sorted = lines(&data.sorted);
     let halves = sorted[sorted.len() / 2..].iter().chain(&sorted[..sorted.len() / 2]);
     let forms: [Vec<&str>; 3] = [
@@ -185,7 +185,7 @@ fn files_that_only_claim_to_be_sorted_by_coordinate() {
         for t in ["1", "3"] {
             let mut command = case.command(here.path(), number);
             let done = run_for(command.args(["--sort", "coordinate", "-t", t]), SOON).ok();
-            assert!(done.stderr.contains("is in front"), "{}", done.stderr);
+            assert!(done.stderr.contains("sorts before"), "{}", done.stderr);
             case.compare(here.path(), number, &picard);
         }
         assert!(duplicates(&path(&format!("{number}.ours.bam"))) > 3000);
@@ -534,7 +534,7 @@ pub(crate) fn alignments_in(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 /// Whether Picard's answer counts: input in which no name has more than two mapped primary records
-/// (those are refused, see ERRATA), and which is sorted, or in which every name stands in one place
+/// (those are refused, see ERRATA), and which is sorted, or in which every name is in one place
 /// with at most one primary record per read. (With two, Picard 2.27.5 keeps two entries of one
 /// index in its list of duplicates, of which it takes one at each name, and misses others.)
 fn is_regular(records: &[String], is_sorted: bool) -> bool {
@@ -675,7 +675,7 @@ fn slow_alignments_of_the_catalogue_equal_each_picard() {
     }
 }
 
-/// Pairs of one place whose names say where their clusters lay, grouped by name.
+/// Pairs of one place whose names say where their clusters were, grouped by name.
 fn pile(pairs: u32, place: impl Fn(u32) -> (u32, u32)) -> String {
     let mut sam = String::from(
         "@HD\tVN:1.6\tSO:unsorted\tGO:query\n@SQ\tSN:c\tLN:100000\n@RG\tID:g\tSM:s\tLB:l\n",
@@ -754,8 +754,8 @@ fn modes_follow_the_header() {
     let out = |name: &str| here.path().join(name);
     for (input, mode) in [(&data.grouped, "query"), (&data.sorted, "coordinate")] {
         prep_into(&out("a.bam"), &[input], "--mark-duplicates");
-        let told = format!("--mark-duplicates --duplicate-mode {mode}");
-        prep_into(&out("b.bam"), &[input], &told);
+        let reported = format!("--mark-duplicates --duplicate-mode {mode}");
+        prep_into(&out("b.bam"), &[input], &reported);
         crate::common::assert_same_bytes(&out("a.bam"), &out("b.bam"), mode);
     }
     // No order in the header: it must be said.

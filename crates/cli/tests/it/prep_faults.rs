@@ -1,4 +1,4 @@
-//! Bad luck of `prep`: an exit code that tells, no file with a final name, no temporary file.
+//! Bad luck of `prep`: an exit code that says why, no file with a final name, no temporary file.
 
 use crate::common::{
     SOON, finish, folder, has, memory_floor, names_in, run, run_for, seqloom, signal,

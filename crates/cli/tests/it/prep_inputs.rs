@@ -27,7 +27,7 @@ fn deal(folder: &Path, bam: &Path, parts: usize) -> Vec<PathBuf> {
 }
 
 #[test]
-fn several_inputs_of_one_header_are_one_behind_the_other() {
+fn several_inputs_of_one_header_are_one_after_the_other() {
     if !has_referees() {
         return;
     }
@@ -107,8 +107,8 @@ fn headers_that_differ_are_joined() {
     // One ID, two samples: the second gets another ID, and its reads with it.
     let text =
         fs::read_to_string(&second).unwrap().replace("ID:y", "ID:x").replace("RG:Z:y", "RG:Z:x");
-    let (_, clash) = write_both(here.path(), "clash", &text);
-    prep_into(&path("ours.bam"), &[&first, &clash], "--sort coordinate");
+    let (_, same_tag) = write_both(here.path(), "same_tag", &text);
+    prep_into(&path("ours.bam"), &[&first, &same_tag], "--sort coordinate");
     assert!(header(&path("ours.bam")).contains("@RG\tID:x.1\tSM:2"));
     let found = lines(&path("ours.bam"));
     assert_eq!(found.iter().filter(|l| l.ends_with("RG:Z:x.1")).count(), 2, "{found:?}");

@@ -252,7 +252,7 @@ fn named(head: &str, names: &[&str]) -> String {
     format!("@HD\tVN:1.6\t{head}\n@SQ\tSN:c\tLN:1000\n{records}")
 }
 
-/// What trusts that records of a template lie together, with the headers that it trusts.
+/// What trusts that records of a template are together, with the headers that it trusts.
 const TOGETHER: [(&str, &str); 5] = [
     ("SO:queryname", "--mark-duplicates"),
     ("SO:queryname", "--fix-mates --sort coordinate"),

@@ -183,7 +183,7 @@ fn kill_when(
     panic!("it was too fast {ATTEMPTS} times");
 }
 
-/// Resumes a run; gives behind what, by its own account, and the bytes of input it has read.
+/// Resumes a run; gives after what, by its own account, and the bytes of input it has read.
 #[track_caller]
 fn go_on(kind: &Kind, out: &Path, more: &str) -> (Option<String>, f64) {
     let json = out.join("run.json");
@@ -192,8 +192,8 @@ fn go_on(kind: &Kind, out: &Path, more: &str) -> (Option<String>, f64) {
     assert!(!kept(out).exists(), "something is left");
     let report: serde_json::Value =
         serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
-    let behind = report["continued_behind"].as_str().map(str::to_owned);
-    (behind, report["bytes"]["read"].as_f64().unwrap())
+    let after = report["continued_behind"].as_str().map(str::to_owned);
+    (after, report["bytes"]["read"].as_f64().unwrap())
 }
 
 #[test]
@@ -216,18 +216,18 @@ fn a_run_that_is_killed_is_gone_on_with_from_every_step() {
         }
         steps.extend(["finish 1", "finish 4"]);
         for step in steps {
-            let what = format!("{} killed behind {step}", kind.options);
+            let what = format!("{} killed after {step}", kind.options);
             let reached = |now: Option<&str>| now.is_some_and(|now| rank(now) >= rank(step));
             let stage = kill_when(&kind, &out, "-t 2 -m 2G --resume-step 1", &reached).unwrap();
-            let (behind, read) = go_on(&kind, &out, "-t 3 -m 1G");
-            assert_eq!(behind.as_deref(), stage.split(' ').next(), "{what}");
+            let (after, read) = go_on(&kind, &out, "-t 3 -m 1G");
+            assert_eq!(after.as_deref(), stage.split(' ').next(), "{what}");
             assert_eq!(read, 0.0, "{what}: the input was read again");
             assert_same_results(&out, &plain, &what);
         }
         // Before there is anything to go on from.
         let stage = kill_when(&kind, &out, "-t 2", &|now| now.is_none());
-        let (behind, read) = go_on(&kind, &out, "-t 1");
-        assert!(stage.is_some() || (behind.is_none() && read > 0.0), "{behind:?}");
+        let (after, read) = go_on(&kind, &out, "-t 1");
+        assert!(stage.is_some() || (after.is_none() && read > 0.0), "{after:?}");
         assert_same_results(&out, &plain, "killed in ingest");
     }
 }
@@ -330,8 +330,8 @@ fn a_kill_while_names_are_given_leaves_the_run_to_be_gone_on_with() {
             // All is written, nothing has its name: the first step from there is this one.
             fs::rename(kept(&out).join("output"), out.join("out.bam")).unwrap();
         }
-        let (behind, read) = go_on(&kind, &out, "");
-        assert_eq!((behind.as_deref(), read), (Some(expected), 0.0), "{fifo}");
+        let (after, read) = go_on(&kind, &out, "");
+        assert_eq!((after.as_deref(), read), (Some(expected), 0.0), "{fifo}");
         assert_same_results(&out, &plain, fifo);
     }
 }
@@ -361,7 +361,7 @@ fn of_another_build(kind: &Kind, out: &Path) {
 }
 
 #[test]
-fn another_run_and_damage_are_told_apart() {
+fn another_run_and_damage_are_distinguished() {
     if !has("samtools") {
         return;
     }
@@ -428,8 +428,8 @@ fn another_run_and_damage_are_told_apart() {
     });
     assert!(stage.unwrap().starts_with("finish"));
     fs::remove_file(kept(&out).join("output")).unwrap();
-    let (behind, _) = go_on(&kind, &out, "");
-    assert_eq!(behind.as_deref(), Some("resolve"));
+    let (after, _) = go_on(&kind, &out, "");
+    assert_eq!(after.as_deref(), Some("resolve"));
     assert_same_results(&out, &plain, "output lost");
 }
 
@@ -449,8 +449,8 @@ fn folders_for_spilled_data_are_found_again_and_left_empty() {
     kill_when(&kind, &out, &format!("-t 2 {folders}"), &|now| now.is_some());
     assert!(spill.iter().all(|folder| names_in(folder).len() == 1));
     // The folders are those that the first run was given.
-    let (behind, read) = go_on(&kind, &out, "-t 1");
-    assert!(behind.is_some() && read == 0.0, "{behind:?}");
+    let (after, read) = go_on(&kind, &out, "-t 1");
+    assert!(after.is_some() && read == 0.0, "{after:?}");
     assert_same_results(&out, &plain, "two folders");
     spill.iter().for_each(|folder| assert_eq!(names_in(folder), [""; 0]));
 }

@@ -317,7 +317,7 @@ fn with_decimals(report: &str) -> String {
     rewritten
 }
 
-/// What no record lies on is not asked for; what is, is named.
+/// What no record is on is not requested; what is, is named.
 #[test]
 fn sequences_that_the_reference_lacks() {
     let here = folder();

@@ -58,7 +58,7 @@ fn plain_progress_names_phases_and_its_share_grows() {
 }
 
 #[test]
-fn a_pipe_tells_no_share_before_it_has_ended() {
+fn a_pipe_shows_no_share_before_it_has_ended() {
     let here = folder();
     let words = align(here.path());
     // A regular file as standard input has a size; a pipe has none.
@@ -73,7 +73,7 @@ fn a_pipe_tells_no_share_before_it_has_ended() {
     let of_align = |line: &&str| line.contains("] align: ") && is_progress(line);
     let line = shown.lines().find(of_align).unwrap_or_else(|| panic!("no line in {shown}"));
     assert!(!line.contains('%') && line.contains(" records"), "{line}");
-    assert!(!shares(&shown).is_empty(), "what comes behind is known: {shown}");
+    assert!(!shares(&shown).is_empty(), "what comes after is known: {shown}");
 }
 
 #[test]

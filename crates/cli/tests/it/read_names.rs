@@ -1,5 +1,5 @@
 //! Names, tags and header lines that SAM does not allow: refused with their place and a way out,
-//! and renamed where that is asked for.
+//! and renamed where that is requested.
 
 use crate::common::{SOON, folder, has, run, run_for, seqloom, words};
 use crate::data::small;

@@ -62,9 +62,9 @@ fn outputs_that_are_inputs_or_one_another() {
     assert!(contents(here.path()) == before);
 }
 
-/// An old output stays where one of the files beside the new one cannot be written.
+/// An old output stays where one of the files next to the new one cannot be written.
 #[test]
-fn files_beside_the_output_that_cannot_be_written() {
+fn files_next_to_the_output_that_cannot_be_written() {
     let here = folder_of_inputs();
     let before = contents(here.path());
     let recalibrated = "--known-sites sites.vcf -R @RG\\tID:a\\tPL:ILLUMINA --bqsr-report";
@@ -76,7 +76,7 @@ fn files_beside_the_output_that_cannot_be_written() {
         "prep in.sam -o old --json missing/x.json".to_owned(),
         "prep in.sam -o old --metrics-dir r.fq".to_owned(),
     ] {
-        // An engine that would take an hour is not asked.
+        // An engine that would take an hour is not run.
         let slow = if line.starts_with("align") { " --engine fake:spin=3600000000us" } else { "" };
         in_folder(here.path(), &format!("{line}{slow}")).fails_with(4);
     }
@@ -90,7 +90,7 @@ fn metrics_without_room_leave_the_old_output() {
     let out = here.path().join("x.bam");
     fs::write(&out, "as it was").unwrap();
     let json = here.path().join("x.json");
-    // The report is a device that is full: it shows when it is written, behind all records.
+    // The report is a device that is full: it shows when it is written, after all records.
     std::os::unix::fs::symlink("/dev/full", &json).unwrap();
     let mut command = seqloom(align_small());
     command.arg("-o").arg(&out).arg("--json").arg(&json).arg("--metrics-dir").arg(here.path());
@@ -193,21 +193,21 @@ fn cram_is_refused_where_it_is_not_read_or_written() {
     let before = contents(here.path());
     let methylation =
         "signal methylation --bam in.sam --reference ref.fa --signal old --modbam new.cram";
-    for (line, told) in [
+    for (line, reported) in [
         ("align ref.fa r.fq -o new.cram --resume", "neither SAM nor CRAM"),
         ("prep in.sam -o new.CRAM", "CRAM output needs --reference FASTA"),
         ("shard gather --run run -o new.cram", "new.cram: `seqloom shard gather` writes BAM"),
         ("shard gather --run run -o new.sam", "new.sam: `seqloom shard gather` writes BAM"),
         (methylation, "new.cram: this command writes no CRAM"),
     ] {
-        in_folder(here.path(), line).fails_with(2).says(&[told]);
+        in_folder(here.path(), line).fails_with(2).says(&[reported]);
     }
-    for (line, told) in [
+    for (line, reported) in [
         ("align ref.fa x.cram -o new", "samtools fastq"),
         ("prep x.cram -o new", "samtools view -u FILE | seqloom ... -"),
         ("columns x.cram -o new", "samtools view -u FILE | seqloom ... -"),
     ] {
-        in_folder(here.path(), line).fails_with(3).says(&["x.cram: CRAM is not read", told]);
+        in_folder(here.path(), line).fails_with(3).says(&["x.cram: CRAM is not read", reported]);
     }
     assert!(contents(here.path()) == before);
 }

@@ -47,7 +47,7 @@ impl Report {
     }
 }
 
-/// Runs a command that writes `out.bam` with page, JSON and metrics beside it.
+/// Runs a command that writes `out.bam` with page, JSON and metrics next to it.
 fn report(mut command: Command) -> Report {
     let here = folder();
     let path = |name: &str| here.path().join(name);
@@ -228,7 +228,7 @@ fn gc_bias_is_picards(report: &Report, fasta: &Path) {
     }
     let here = folder();
     let path = |name: &str| here.path().join(name);
-    // Picard wants an index and a dictionary beside the FASTA.
+    // Picard wants an index and a dictionary next to the FASTA.
     let copy = path("ref.fa");
     fs::copy(fasta, &copy).unwrap();
     run(words("samtools faidx").arg(&copy)).ok();
@@ -381,7 +381,7 @@ fn browse(page: &Path, folder: &Path, more: &[&str]) -> String {
     run_for(&mut command, std::time::Duration::from_secs(120)).ok().stderr
 }
 
-/// What the page that [`browse`] has shown asked others for. The browser's own requests, for its
+/// What the page that [`browse`] has shown requested of others. The browser's own requests, for its
 /// updates, have no page as their origin.
 fn requests(folder: &Path) -> Vec<String> {
     let log = fs::read_to_string(folder.join("net.json")).unwrap();
@@ -458,7 +458,7 @@ fn a_browser_shows_it_light_and_dark_on_a_phone_and_printed() {
     browse(&page, report.here.path(), &[&format!("--print-to-pdf={}", pdf.display())]);
     let printed = fs::read(&pdf).unwrap();
     assert!(printed.starts_with(b"%PDF") && printed.len() > 20_000, "{} bytes", printed.len());
-    // Two plots stand in a row: a page for each would be twice as many.
+    // Two plots are in a row: a page for each would be twice as many.
     let pages = pages(&printed);
     assert!((3..9).contains(&pages), "{pages} pages");
 }

@@ -1,4 +1,4 @@
-//! Simulated RNA: reads off transcripts, where each lies in truth, and how well it is placed.
+//! Simulated RNA: reads off transcripts, where each is in truth, and how well it is placed.
 
 use crate::by_score::{STREAM, complement};
 use crate::common::{folder, run_into, seqloom, words};
@@ -84,7 +84,7 @@ pub(crate) fn write_gtf(reference: &Reference, all: &[Transcript], path: &Path) 
     fs::write(path, text).unwrap();
 }
 
-/// Where a read lies: its first base, from 1, and its introns.
+/// Where a read is: its first base, from 1, and its introns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Truth {
     pub(crate) contig: usize,
@@ -111,7 +111,7 @@ fn truth(it: &Transcript, from: usize, end: usize) -> Truth {
 const LENGTH: usize = 100;
 
 /// Bases as they are read: one in a thousand places of the genome is another base in all reads, one
-/// base in 250 in this read alone, which its quality may tell.
+/// base in 250 in this read alone, which its quality may show.
 fn read_off(bases: &[u8], places: &[usize], random: &mut Random) -> Vec<[u8; 2]> {
     let bases = bases.iter().zip(places).map(|(&base, &place)| {
         let other = |by: usize| {
@@ -208,7 +208,7 @@ pub(crate) fn placed(reference: &Reference, sam: &Path) -> Vec<Placed> {
         .collect()
 }
 
-/// Introns of a record, from 0, and how much is clipped in front.
+/// Introns of a record, from 0, and how much is clipped at the start.
 fn introns_of(position: usize, cigar: &str) -> (Vec<[usize; 2]>, usize) {
     let (mut at, mut introns, mut clip) = (position - 1, Vec::new(), 0);
     for (number, part) in cigar.split_inclusive(|it: char| !it.is_ascii_digit()).enumerate() {
@@ -325,7 +325,7 @@ impl Case {
     pub(crate) fn both(&self, mates: usize) -> [[Score; 2]; 2] {
         let (novel, sites) = (self.path("novel.txt"), self.sites.display().to_string());
         let novel = novel.display().to_string();
-        // Its second run is told what the first has found.
+        // Its second run gets what the first has found.
         self.hisat2_s(mates, &["--novel-splicesite-outfile", &novel]);
         let found =
             [self.ours(mates, &[]), self.hisat2_s(mates, &["--novel-splicesite-infile", &novel])];

@@ -84,7 +84,7 @@ fn signal_commands_do_not_write_over_their_input() {
             ("signal get a.slow5 r1 -o a.slow5", input),
             ("signal get a.slow5 --list ids -o ids", input),
             ("signal get a.slow5 r1 --index b.slow5.idx -o b.slow5.idx", input),
-            // The index beside the output would be removed.
+            // The index next to the output would be removed.
             ("signal get a.slow5 r1 --index b.slow5.idx -o b.slow5", input),
             ("signal get a.slow5 r1 -o a.slow5.idx", both),
             ("signal frequency calls -o calls", input),

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// Options of the tests' runs that make no trace of the command line.
 pub(crate) const OPTIONS: [&str; 3] = ["--no-pg", "-R", READ_GROUP];
 
-/// A task, as `shard tasks` tells of it.
+/// A task, as `shard tasks` lists it.
 #[derive(Debug, Clone)]
 pub(crate) struct Task {
     pub(crate) id: String,

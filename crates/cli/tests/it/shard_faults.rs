@@ -187,7 +187,7 @@ fn two_processes_at_once() {
     done.assert_output("every task twice");
 }
 
-/// A plan that was changed, with the digest of what it is now: that of all lines behind it.
+/// A plan that was changed, with the digest of what it is now: that of all lines after it.
 fn sealed_again(plan: &str, here: &Path) -> String {
     let (digits, lines) = plan.split_once("\",\n").unwrap();
     let (head, path) = (&digits[..digits.len() - 64], here.join("lines"));
@@ -445,7 +445,7 @@ fn what_is_not_where_it_was_placed_is_named() {
         done.remove(task);
         run(&mut seqloom(task.words())).ok();
     }
-    // What is behind the end is no part of it.
+    // What is past the end is no part of it.
     let longer = [&fs::read(&placed).unwrap()[..], &[1; 300_000]].concat();
     fs::write(&placed, longer).unwrap();
     gather().ok();

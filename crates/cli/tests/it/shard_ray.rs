@@ -22,11 +22,11 @@ fn the_same_bytes_though_nodes_are_lost() {
     command.arg(root.join("tests/shard_ray.py")).arg(env!("CARGO_BIN_EXE_seqloom"));
     command.arg(here.path().join("run")).arg(&many).args(["--kill-again", "--"]);
     command.args(["--shards", "8", "--ranges", "6"]).args(OPTIONS).args(&align[1..]);
-    let told = run_for(&mut command, limit()).ok().text();
-    let last = told.lines().last().unwrap();
-    let told: Value = serde_json::from_str(last).unwrap();
-    assert_eq!(told["killed"], serde_json::json!(["align", "driver", "finish"]), "{last}");
-    let count = |name: &str| told[name].as_u64().unwrap();
+    let reported = run_for(&mut command, limit()).ok().text();
+    let last = reported.lines().last().unwrap();
+    let reported: Value = serde_json::from_str(last).unwrap();
+    assert_eq!(reported["killed"], serde_json::json!(["align", "driver", "finish"]), "{last}");
+    let count = |name: &str| reported[name].as_u64().unwrap();
     let done = 8 + 16 + 6;
     // A node has one core: one task that it was at, for each kill, and those of the killed driver.
     assert!(count("start") <= done + 2 * 2 + 3, "{last}");

@@ -55,7 +55,8 @@ impl Resumed {
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
-    /// What says that tasks are done, by name, with what tells a file from another of its name.
+    /// What says that tasks are done, by name, with what distinguishes a file from another of its
+    /// name.
     fn done(&self) -> BTreeMap<PathBuf, (u64, i64)> {
         let run = self.kept().join("run");
         let folders = ["", "align", "mark", "count", "finish", "place"].map(|name| run.join(name));
@@ -122,7 +123,7 @@ fn killed_at_any_moment() {
         resumed.assert_output(&format!("{killed} kills"));
     }
     eprintln!("{killed} kills; {kept} tasks were kept over them, {repeated} repeated");
-    assert!(kept > 0, "no kill had anything behind it");
+    assert!(kept > 0, "no kill had anything after it");
     assert_eq!(repeated, 0);
 }
 

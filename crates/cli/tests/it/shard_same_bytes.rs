@@ -147,7 +147,7 @@ fn tasks_that_are_done_are_not_done_again_and_gather_is_repeatable() {
 }
 
 #[test]
-fn one_process_does_the_shards_and_parts_that_it_is_told() {
+fn one_process_does_the_shards_and_parts_that_it_is_given() {
     use std::io::Write;
     use std::process::Stdio;
     let here = folder();

@@ -33,7 +33,7 @@ fn cohorts_of_any_size() {
 }
 
 #[test]
-fn one_file_and_mates_beside_each_other() {
+fn one_file_and_mates_next_to_each_other() {
     let reads = small_pairs();
     check(&[&reads.first], &["-K", "70000"], 4);
     check(&[&reads.interleaved], &["-K", "123457", "-p"], 5);
@@ -62,7 +62,7 @@ fn compressed_in_blocks_and_in_one_piece() {
     }
 }
 
-/// gzip is inflated from the restart point in front of a shard; a damaged one is found out.
+/// gzip is inflated from the restart point before a shard; a damaged one is found out.
 #[test]
 fn gzip_is_read_from_its_middle() {
     let here = folder();

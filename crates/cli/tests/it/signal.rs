@@ -288,7 +288,7 @@ fn a_split_that_fails_late_leaves_nothing() {
 }
 
 #[test]
-fn an_index_is_made_when_it_is_missing_and_never_left_beside_another_file() {
+fn an_index_is_made_when_it_is_missing_and_never_left_next_to_another_file() {
     let here = folder();
     let Some(source) = ten_reads() else { return };
     let at = |name: &str| here.path().join(name);

@@ -281,7 +281,7 @@ fn a_tag_of_a_pod5_with_a_tab_ends_no_conversion() {
 }
 
 #[test]
-fn ids_that_no_read_may_have_are_refused_by_every_reader_and_renamed_where_asked_for() {
+fn ids_that_no_read_may_have_are_refused_by_every_reader_and_renamed_where_requested() {
     let here = folder();
     let at = |name: &str| here.path().join(name);
     let bad = ["@x", "#x", "*", "..", "a/b", "c d", "\u{3bc}", &"y".repeat(255)];

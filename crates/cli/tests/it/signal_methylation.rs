@@ -148,7 +148,7 @@ fn complement(bases: &str) -> String {
     bases.chars().rev().map(letter).collect()
 }
 
-/// Ratio, and what is behind it: strands, sites, text.
+/// Ratio, and what it rests on: strands, sites, text.
 type Call = (f64, String);
 
 /// Calls by place and read.
@@ -226,7 +226,7 @@ fn with_their_hard_clips_all_calls_are_those_of_nanopolish_and_f5c() {
     let with = |rest: &str| set.methylation(&set.bam(), &set.fast5(), rest).ok().text();
     let expected = calls(&fs::read_to_string(&set.expected).unwrap());
     assert_same(&calls(&with(&rest)), &expected);
-    // f5c was asked for all alignments, and its reference is known in the region only.
+    // f5c ran for all alignments, and its reference is known in the region only.
     let found = with(&format!("{rest} --secondary --min-mapq 0 --format f5c"));
     let expected = fs::read_to_string(set.set.join("meth.exp")).unwrap();
     let is_known = |line: &&str| {
@@ -312,7 +312,7 @@ fn tagged_records_are_found_as_by_the_index_of_samtools() {
 }
 
 /// Part of what the reads cover.
-const STRETCH: &str = "tig00000001:200000-202000";
+const PART: &str = "tig00000001:200000-202000";
 
 #[test]
 fn a_region_is_called_as_by_nanopolish() {
@@ -337,12 +337,12 @@ fn a_region_is_called_as_by_nanopolish() {
         assert_same(&calls(&ours("methylation", region, 20)), &expected);
     }
     // The eventalign of nanopolish 0.14 takes no notice of -w.
-    let table = ours("eventalign", STRETCH, 0);
+    let table = ours("eventalign", PART, 0);
     let fields = |line: &str, at: usize| line.split('\t').nth(at).unwrap().parse::<u64>().unwrap();
     let column = |at| -> BTreeSet<u64> { table.lines().skip(1).map(|it| fields(it, at)).collect() };
-    let count = run(&mut words(&format!("samtools view -c {} {STRETCH}", bam.display()))).ok();
+    let count = run(&mut words(&format!("samtools view -c {} {PART}", bam.display()))).ok();
     let count: u64 = count.text().trim().parse().unwrap();
-    // Reads are numbered as they stand in the region. Those that hardly reach in have no rows.
+    // Reads are numbered as they are in the region. Those that hardly reach in have no rows.
     let numbers = column(3);
     assert!(numbers.len() as u64 + 2 >= count && numbers.first() == Some(&0));
     assert!(numbers.iter().all(|&number| number < count), "{numbers:?} of {count}");
@@ -360,14 +360,14 @@ fn the_index_of_the_bam_does_not_show() {
         set.methylation(&bam, &set.fast5(), &rest)
     };
     let number = |words: &[&str]| json_number(&json, words).unwrap();
-    let without = call(STRETCH).ok();
+    let without = call(PART).ok();
     assert!(without.stderr.contains("has no index"), "{}", without.stderr);
     let (bytes, records) = (number(&["bytes", "read"]), number(&["counts", "records"]));
     for (kind, name) in [("-b", "some.bam.bai"), ("-c", "some.bam.csi"), ("-b", "some.bai")] {
         let index = set.at(name);
         let line = format!("samtools index {kind} {} {}", bam.display(), index.display());
         run(&mut words(&line)).ok();
-        let with = call(STRETCH).ok();
+        let with = call(PART).ok();
         assert!(with.stdout == without.stdout, "{name}");
         assert!(!with.stderr.contains("has no index"), "{name}");
         assert_eq!(number(&["counts", "records"]), records, "{name}");
@@ -379,12 +379,12 @@ fn the_index_of_the_bam_does_not_show() {
     // An index of another file; one that is cut short; and one that is too old.
     let bai = set.at("some.bam.bai");
     fs::write(&bai, b"BAI\x01\x09\0\0\0").unwrap();
-    call(STRETCH).fails_with(3).says(&["some.bam.bai", "9 reference sequences"]);
+    call(PART).fails_with(3).says(&["some.bam.bai", "9 reference sequences"]);
     fs::write(&bai, b"BAI\x01\x01").unwrap();
-    call(STRETCH).fails_with(3).says(&["some.bam.bai", "byte 4", "cut short"]);
+    call(PART).fails_with(3).says(&["some.bam.bai", "byte 4", "cut short"]);
     let file = fs::File::options().append(true).open(&bai).unwrap();
     file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
-    let warned = call(STRETCH).ok().says(&["is older than"]);
+    let warned = call(PART).ok().says(&["is older than"]);
     assert!(warned.stdout == without.stdout);
 }
 
@@ -668,7 +668,7 @@ fn chemistries_that_the_model_is_not_for_are_refused() {
 }
 
 #[test]
-fn damaged_signal_costs_its_reads_and_is_told_of() {
+fn damaged_signal_costs_its_reads_and_is_reported() {
     let Some(set) = ecoli() else { return };
     let few = set.few(|_, _| ());
     let blow5 = set.at("r.blow5");
@@ -702,7 +702,7 @@ fn damaged_signal_costs_its_reads_and_is_told_of() {
 }
 
 #[test]
-fn event_tables_have_what_is_asked_for() {
+fn event_tables_have_what_is_requested() {
     let Some(set) = ecoli() else { return };
     let few = set.few(|_, _| ());
     let summary = set.at("summary.tsv");

@@ -38,8 +38,8 @@ fn fast5_files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// What is told of the input: all but log lines.
-fn told(stderr: &str) -> Vec<&str> {
+/// What is reported of the input: all but log lines.
+fn reported(stderr: &str) -> Vec<&str> {
     stderr.lines().filter(|line| !line.starts_with("[I ")).collect()
 }
 
@@ -58,7 +58,7 @@ fn a_pool_reads_every_file_as_threads_do() {
         let (own, pool) = (view("own"), view("pool"));
         assert_eq!(own.code(), pool.code(), "{}: {}", file.display(), pool.stderr);
         assert!(own.stdout == pool.stdout, "{}", file.display());
-        assert_eq!(told(&own.stderr), told(&pool.stderr), "{}", file.display());
+        assert_eq!(reported(&own.stderr), reported(&pool.stderr), "{}", file.display());
         bad += usize::from(own.code() != 0);
     }
     assert!(bad > 5, "bad files are among them: {bad}");

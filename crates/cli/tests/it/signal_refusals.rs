@@ -87,7 +87,7 @@ fn stats_of_a_file_of_which_no_read_parses_are_no_success() {
 }
 
 #[test]
-fn fast5_without_raw_signal_is_told_as_such() {
+fn fast5_without_raw_signal_is_reported_as_such() {
     let Some(folder_of) = data("nanopore/slow5tools_test/raw/f2s/err_fast5") else { return };
     let here = folder();
     for name in ["R7_1", "single_fast5_no_raw_grp", "empty_fast5"] {

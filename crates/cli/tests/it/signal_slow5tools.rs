@@ -1,7 +1,7 @@
 //! `seqloom signal` against the test data of slow5tools: every case with an expected file, byte for
 //! byte, run as a user would.
 //!
-//! The cases are those that the names of the data tell: an expected file is called after what was
+//! The cases are those that the names of the data show: an expected file is called after what was
 //! done. Not run, because the data set lacks a file of theirs (its `_MISSING.txt`): `cat` of single
 //! read groups and of mixed formats and compressions, `f2s --retain`, and five FAST5 files without
 //! run_id. Nobody knows of what `exp/merge/a.slow5` was made, and `two_rg/exp_lossless.slow5` is
@@ -72,18 +72,18 @@ fn compare(here: &Path, output: &str, stdout: &[u8], expected: &Path) -> Option<
 }
 
 fn compare_bytes(found: &[u8], expected: &Path) -> Option<String> {
-    let wanted = fs::read(expected).unwrap();
-    let at = found.iter().zip(&wanted).position(|(a, b)| a != b);
+    let requested = fs::read(expected).unwrap();
+    let at = found.iter().zip(&requested).position(|(a, b)| a != b);
     match at {
-        None if found.len() == wanted.len() => None,
+        None if found.len() == requested.len() => None,
         _ => {
-            let at = at.unwrap_or(found.len().min(wanted.len()));
+            let at = at.unwrap_or(found.len().min(requested.len()));
             let show = |bytes: &[u8]| {
                 let end = bytes.len().min(at + 60);
                 String::from_utf8_lossy(&bytes[at.saturating_sub(60).min(end)..end]).into_owned()
             };
-            let (a, b) = (found.len(), wanted.len());
-            let (x, y) = (show(found), show(&wanted));
+            let (a, b) = (found.len(), requested.len());
+            let (x, y) = (show(found), show(&requested));
             Some(format!("{a} bytes, not {b}, differ from {at} on: {x:?} not {y:?}"))
         }
     }
@@ -285,7 +285,7 @@ fn split_by_categories() {
 }
 
 #[test]
-fn get_gives_reads_in_the_order_asked_for() {
+fn get_gives_reads_in_the_order_requested() {
     let file = "RAW/get/example2.slow5";
     let three = "exp/get/expected_extracted_reads3.slow5";
     check(&[
@@ -446,7 +446,7 @@ fn what_slow5tools_refuses_is_refused() {
 }
 
 #[test]
-fn whole_and_damaged_files_are_told_apart() {
+fn whole_and_damaged_files_are_distinguished() {
     let Some(root) = data("nanopore/slow5tools_test/raw/quickcheck") else { return };
     for name in names_in(&root) {
         let expected = if name.contains("good") { 0 } else { 3 };

@@ -63,7 +63,7 @@ fn what_becomes_of_a_read_does_not_depend_on_the_order_of_lanes() {
     }
     let here = folder();
     let fasta = here.path().join("twice.fa");
-    // Every read lies in two places.
+    // Every read is in two places.
     let contig = &small().genome().contigs[0];
     let part = String::from_utf8(contig.bases[..60_000].to_vec()).unwrap();
     fs::write(&fasta, format!(">one\n{part}\n>two\n{part}\n")).unwrap();
@@ -210,8 +210,8 @@ fn strands_are_said_as_the_library_is() {
             if record.flag & flag::UNMAPPED == 0 {
                 let tag = record.tag(*b"XS").map(|it| String::from_utf8_lossy(it).into_owned());
                 let is_there = tag.as_deref().map(|it| if it.ends_with('+') { "+" } else { "-" });
-                let wanted = expected(record.flag, cigar);
-                let is_alike = wanted.is_none_or(|it| Some(it) == is_there);
+                let requested = expected(record.flag, cigar);
+                let is_alike = requested.is_none_or(|it| Some(it) == is_there);
                 assert!(is_alike, "{options:?} {} {cigar} {tag:?}", record.flag);
             }
         }
@@ -244,7 +244,8 @@ fn introns_of_another_reference_are_refused() {
     };
     t("chrX\t5\t100\t+\n", &["some.txt", "another reference", "chrX"]);
     t(&format!("{name}\t5\t999999999\t+\n"), &["some.txt: line 1", "which has"]);
-    t(&format!("{name}\t5\t100\t+\n{name}\t50\t20\t+\n"), &["some.txt: line 2", "in front of"]);
+    let row = format!("{name}\t5\t100\t+\n{name}\t50\t20\t+\n");
+    t(&row, &["some.txt: line 2", "before its start"]);
     t("one two\n", &["some.txt: line 1", "1 fields"]);
     let exon = |start: usize, end: usize| {
         format!("{name}\t.\texon\t{start}\t{end}\t.\t+\t.\ttranscript_id \"t\";\n")
@@ -258,7 +259,7 @@ fn introns_of_another_reference_are_refused() {
     // Some rows of another one are counted.
     let both = format!("{name}\t5\t100\t+\nchrX\t5\t100\t+\n");
     let said = run(&mut command(&both)).ok().stderr;
-    assert!(said.contains("1 rows lie on sequences"), "{said}");
+    assert!(said.contains("1 rows are on sequences"), "{said}");
 }
 
 #[test]

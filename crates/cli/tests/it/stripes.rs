@@ -1,4 +1,4 @@
-//! `--stripes`: one behind the other the files are the one file, whoever wrote them; and there are
+//! `--stripes`: one after the other the files are the one file, whoever wrote them; and there are
 //! all of them or none.
 
 use crate::common::{SOON, assert_same_bytes, folder, names_in, run, run_for, seqloom};
@@ -20,7 +20,7 @@ fn stripe_names(name: &str, stripes: usize) -> Vec<String> {
     (0..stripes).map(|stripe| format!("{name}.{stripe:02}")).collect()
 }
 
-/// The stripes of `out`, one behind the other, in a file beside them.
+/// The stripes of `out`, one after the other, in a file next to them.
 fn joined(out: &Path, stripes: usize) -> PathBuf {
     let (folder, name) = (out.parent().unwrap(), out.file_name().unwrap().to_str().unwrap());
     let read = |stripe: String| fs::read(folder.join(stripe)).unwrap();
@@ -31,7 +31,7 @@ fn joined(out: &Path, stripes: usize) -> PathBuf {
 }
 
 #[test]
-fn stripes_behind_each_other_are_the_one_file() {
+fn stripes_after_each_other_are_the_one_file() {
     let here = folder();
     let one = aligned(here.path(), "one.bam", "-t 2");
     for (stripes, threads) in [(2, "1"), (3, "2"), (16, "7"), (16, "1")] {

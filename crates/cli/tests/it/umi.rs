@@ -1,4 +1,4 @@
-//! UMIs of reads: the tags that `align --umi` puts on records, and the duplicates that they tell
+//! UMIs of reads: the tags that `align --umi` puts on records, and the duplicates that they imply
 //! apart, as bwa mem and Picard MarkDuplicates have them.
 
 use crate::common::{Run, SOON, run_for, words};
@@ -120,7 +120,7 @@ fn umis_equal_bwa_and_picard() {
     }
 }
 
-/// Aligns and marks in one go, and by bwa and Picard; tells how many records are duplicates.
+/// Aligns and marks in one go, and by bwa and Picard; returns how many records are duplicates.
 #[track_caller]
 fn equals_picard(input: &Input, folder: &Path, options: &str, picards: &str) -> usize {
     let path = |name: &str| folder.join(name);
@@ -235,14 +235,14 @@ fn alike<'a>(headers: &'a [&'a str]) -> [&'a [&'a str]; 2] {
 fn malformed_umis_are_named_and_refused() {
     let here = folder();
     let (first, second) = (here.path().join("1.fq"), here.path().join("2.fq"));
-    let t = |options: &str, texts: [&[&str]; 2], told: &[&str]| {
+    let t = |options: &str, texts: [&[&str]; 2], reported: &[&str]| {
         fs::write(&first, fastq(texts[0])).unwrap();
         fs::write(&second, fastq(texts[1])).unwrap();
         let out = here.path().join("never.bam");
         let files: &[&Path] = if texts[1].is_empty() { &[&first] } else { &[&first, &second] };
         let mut command = seqloom(align(small(), files));
         command.args(options.split_whitespace()).arg("-o").arg(&out);
-        run_for(&mut command, SOON).fails_with(3).says(told);
+        run_for(&mut command, SOON).fails_with(3).says(reported);
         assert!(!out.exists());
     };
     let name = "--umi name";
@@ -286,10 +286,10 @@ fn options_of_umis_that_cannot_be_meant() {
     let here = folder();
     let file = here.path().join("1.fq");
     fs::write(&file, fastq(&["a:AC"])).unwrap();
-    let t = |options: &str, told: &[&str]| {
+    let t = |options: &str, reported: &[&str]| {
         let mut command = seqloom(align(small(), &[&file]));
         command.args(options.split_whitespace()).arg("-o").arg(here.path().join("never"));
-        run_for(&mut command, SOON).fails_with(2).says(told);
+        run_for(&mut command, SOON).fails_with(2).says(reported);
     };
     t("--umi names", &["name, comment"]);
     t("--umi comment:0", &["comment:N"]);
@@ -393,11 +393,11 @@ fn a_prefix_of_umis_is_removed() {
 
 #[test]
 fn an_index_that_is_taken_for_a_umi_is_a_warning() {
-    let t = |umi: &str, headers: &[&str], told: Option<&str>| {
+    let t = |umi: &str, headers: &[&str], reported: Option<&str>| {
         let (ran, _) = of_one_place(headers, &format!("--umi {umi} --barcode-tag RX --quiet"));
-        match told {
-            Some(told) => {
-                ran.says(&["warning", ".fq: ", told, "--umi says where UMIs are"]);
+        match reported {
+            Some(reported) => {
+                ran.says(&["warning", ".fq: ", reported, "--umi says where UMIs are"]);
             }
             None => assert!(!ran.text().contains("warning"), "{}", ran.text()),
         }

@@ -18,7 +18,7 @@ const FAMILIES: &str = "--mark-duplicates --barcode-tag RX --umi-distance 1";
 struct Molecules {
     seed: u64,
     places: u64,
-    /// Letters of a UMI; those behind `dash` stand behind a dash.
+    /// Letters of a UMI; those after `dash` are after a dash.
     letters: usize,
     dash: Option<usize>,
     /// Letters are wrong with odds of one to this.
@@ -252,8 +252,8 @@ fn align_finds_what_prep_does() {
     prep_into(&path("prep.bam"), &[&path("unsorted.bam")], &options);
     assert_same_records(&path("fused.bam"), &path("prep.bam"), "align and prep");
     let all = lines(&path("fused.bam"));
-    let told = all.iter().filter(|line| line.contains("\tMI:Z:")).count();
-    assert!(told > all.len() * 9 / 10, "{told} of {}", all.len());
+    let reported = all.iter().filter(|line| line.contains("\tMI:Z:")).count();
+    assert!(reported > all.len() * 9 / 10, "{reported} of {}", all.len());
 }
 
 #[test]
@@ -371,12 +371,12 @@ fn all_records_of_a_template_have_its_family_in_sorted_input_too() {
         let distinct: BTreeSet<&String> = in_families.iter().collect();
         assert_eq!(distinct.len(), in_families.len(), "templates of two families");
         let records = |it: &BTreeSet<BTreeSet<String>>| it.iter().flatten().cloned().collect();
-        let [told, expected]: [BTreeSet<String>; 2] = [records(&ours), records(&theirs)];
-        assert_eq!(told, expected, "distance {distance}: records with a family");
+        let [reported, expected]: [BTreeSet<String>; 2] = [records(&ours), records(&theirs)];
+        assert_eq!(reported, expected, "distance {distance}: records with a family");
     }
-    let told = lines(&path("by_place.bam"));
-    let told = told.iter().filter(|line| line.contains("\tMI:Z:"));
-    let flags = told.map(|line| line.split('\t').nth(1).unwrap().parse::<u16>().unwrap());
+    let reported = lines(&path("by_place.bam"));
+    let reported = reported.iter().filter(|line| line.contains("\tMI:Z:"));
+    let flags = reported.map(|line| line.split('\t').nth(1).unwrap().parse::<u16>().unwrap());
     let without_ends = flags.filter(|flags| flags & 0x904 != 0).count();
     assert!(without_ends > 500, "{without_ends}");
     // Whatever the threads and the memory.
@@ -409,7 +409,7 @@ fn what_is_no_umi_is_named() {
         lines.join("\n") + "\n"
     };
     let out = here.path().join("never.bam");
-    for (umi, told) in [
+    for (umi, reported) in [
         ("ACXT", "'ACXT' is no UMI"),
         ("A-C-G", "'A-C-G' is no UMI"),
         ("ACGTACGTACGTACGTACGTACGTAC", "more than 25 letters"),
@@ -418,7 +418,7 @@ fn what_is_no_umi_is_named() {
         fs::write(&input, sam(umi)).unwrap();
         let mut command = prep(&[&input]);
         command.args(FAMILIES.split(' ')).arg("-o").arg(&out);
-        run_for(&mut command, SOON).fails_with(3).says(&["in.sam: record ", told]);
+        run_for(&mut command, SOON).fails_with(3).says(&["in.sam: record ", reported]);
         assert!(!out.exists());
     }
 }
@@ -429,14 +429,14 @@ fn options_that_do_not_go_with_a_distance() {
     let input = here.path().join("in.sam");
     fs::write(&input, "@HD\tVN:1.6\tGO:query\n@SQ\tSN:c\tLN:900\n").unwrap();
     let out = here.path().join("never.bam");
-    let fails = |arguments: &[String], options: &str, told: &[&str]| {
+    let fails = |arguments: &[String], options: &str, reported: &[&str]| {
         let mut command = seqloom(arguments);
         command.args(options.split(' ')).arg("-o").arg(&out);
-        run_for(&mut command, SOON).fails_with(2).says(told);
+        run_for(&mut command, SOON).fails_with(2).says(reported);
         assert!(!out.exists());
     };
     let preparing = ["prep".to_owned(), input.display().to_string()];
-    let fails_prep = |options: &str, told: &[&str]| fails(&preparing, options, told);
+    let fails_prep = |options: &str, reported: &[&str]| fails(&preparing, options, reported);
     fails_prep("--mark-duplicates --umi-distance 1", &["--barcode-tag"]);
     fails_prep("--mark-duplicates --barcode-tag RX --umi-distance 2", &["--umi-distance", "0..=1"]);
     fails_prep(&format!("{FAMILIES} --read-one-barcode-tag BX"), &["--read-one-barcode-tag"]);

@@ -55,7 +55,7 @@ fn complement(bases: &[u8]) -> Vec<u8> {
     bases.iter().rev().map(turn).collect()
 }
 
-/// A stretch of the genome from either strand with up to five changes, now and then an N, and
+/// A segment of the genome from either strand with up to five changes, now and then an N, and
 /// qualities on both sides of all of Bowtie's steps.
 fn sample(random: &mut Random, bases: &[u8], reverse: bool) -> Sampled {
     let mut bases = bases.to_ascii_uppercase();
@@ -144,7 +144,7 @@ fn placements(sam: &Path, reference: &Reference, pairs: bool) -> BTreeSet<Place>
     let mut found = BTreeSet::new();
     let mut add = |place: Place| assert!(found.insert(place), "twice: {place:?}");
     if pairs {
-        // Bowtie writes mates one behind the other and in any order; here HI tells them apart.
+        // Bowtie writes mates one after the other and in any order; here HI distinguishes them.
         if placed.iter().all(|it| it.1.is_some()) {
             placed.sort_unstable();
         }
@@ -234,11 +234,11 @@ fn without_frequent(file: &Path, found: &mut BTreeSet<Place>) -> PathBuf {
     let reads: Vec<_> = text.split_inclusive('\n').collect();
     let reads = reads.chunks(4);
     let all = reads.len();
-    let wanted: Vec<_> =
+    let requested: Vec<_> =
         reads.filter(|lines| kept(number(lines[0].trim_end().as_bytes()))).collect();
-    assert!(wanted.len() + all / 100 >= all, "{} of {all} reads left", wanted.len());
+    assert!(requested.len() + all / 100 >= all, "{} of {all} reads left", requested.len());
     let path = file.with_extension("kept.fq");
-    fs::write(&path, wanted.concat().concat()).unwrap();
+    fs::write(&path, requested.concat().concat()).unwrap();
     path
 }
 
@@ -446,7 +446,7 @@ fn the_same_bytes_for_any_threads_and_memory() {
     }
 }
 
-/// Reads that lie in thousands of places, so that a batch has far more records than are held.
+/// Reads that are in thousands of places, so that a batch has far more records than are held.
 #[test]
 fn many_placements_stay_within_the_memory() {
     let here = folder();

@@ -1,5 +1,5 @@
-//! What `--mode ungapped` reads and writes beside records: qualities of another scale, FASTA, files
-//! of reads, and the summary.
+//! What `--mode ungapped` reads and writes besides records: qualities of another scale, FASTA,
+//! files of reads, and the summary.
 
 use crate::common::{folder, has, run, run_into, seqloom, words};
 use crate::data::{align, small};

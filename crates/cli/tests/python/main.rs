@@ -1,6 +1,6 @@
 //! The Python package: a wheel with the binary under test and the extension, installed and tried
 //! by the tests in `python/tests`. Once in bare environments of the oldest Python that it is for
-//! and of the newest at hand, once beside what its users have (.venv).
+//! and of the newest at hand, once besides what its users have (.venv).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
@@ -128,7 +128,7 @@ fn the_wheel_works_in_a_bare_environment_of_the_newest_python() {
 }
 
 #[test]
-fn the_package_works_beside_what_its_users_have() {
+fn the_package_works_with_what_its_users_have() {
     let Some(python) = python::with("pip") else { return };
     let site = FOLDERS.scratch().join("site");
     let mut install = Command::new(&python);

@@ -77,7 +77,7 @@ fn append<T: ArrowPrimitiveType>(
     for element in array.values() {
         let value = convert(element).ok_or_else(|| {
             let subtype = char::from(array.subtype);
-            format!("is an array of another type than was asked for: B:{subtype}")
+            format!("is an array of another type than was requested: B:{subtype}")
         })?;
         builder.values().append_value(value);
     }

@@ -15,7 +15,7 @@ use seqloom_format::sam;
 
 use super::columns::map_names;
 use super::tags::TagBuilder;
-use super::{Column, Wanted};
+use super::{Column, Requested};
 use crate::text::{TextBuilder, TextType, utf8};
 
 /// MAPQ where there is none (SAM specification 1.4.5).
@@ -78,15 +78,16 @@ pub(super) struct Builders {
 }
 
 impl Builders {
-    pub(super) fn new(wanted: &Wanted) -> Self {
-        let columns = wanted.columns.iter().map(|column| Values::new(*column, wanted.text));
-        let tags = wanted.tags.iter().map(|it| (it.tag, TagBuilder::new(it.kind, wanted.text)));
+    pub(super) fn new(requested: &Requested) -> Self {
+        let columns = requested.columns.iter().map(|column| Values::new(*column, requested.text));
+        let tags =
+            requested.tags.iter().map(|it| (it.tag, TagBuilder::new(it.kind, requested.text)));
         let of_tags = |it: &Column| matches!(it, Column::ReadGroup | Column::Tags);
         Self {
             columns: columns.collect(),
             tags: tags.collect(),
-            seen: vec![false; wanted.tags.len()],
-            reads_tags: !wanted.tags.is_empty() || wanted.columns.iter().any(of_tags),
+            seen: vec![false; requested.tags.len()],
+            reads_tags: !requested.tags.is_empty() || requested.columns.iter().any(of_tags),
             text: Vec::new(),
         }
     }
@@ -253,7 +254,7 @@ impl Values {
                 }
                 builder.append(has_qualities);
             }
-            // Told when the tags have been looked at.
+            // Reported when the tags have been looked at.
             Self::ReadGroup(_) | Self::Tags(_) => {}
         }
         Ok(())
@@ -313,7 +314,7 @@ fn position(position: i32) -> Option<i64> {
     (position >= 0).then_some(position.into())
 }
 
-/// Behind the last base that is aligned; none where nothing is.
+/// One past the last base that is aligned; none where nothing is.
 fn end(record: &RecordRef<'_>) -> Option<i64> {
     let cigar = record.full_cigar();
     let is_aligned = !record.has_flags(Flags::UNMAPPED) && cigar.len() > 0;

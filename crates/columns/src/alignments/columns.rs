@@ -9,7 +9,7 @@ use arrow_array::builder::MapFieldNames;
 use arrow_schema::{DataType, Field, Schema};
 use seqloom_format::bam::Header;
 
-use super::Wanted;
+use super::Requested;
 use crate::error::ColumnsError;
 use crate::text::TextType;
 
@@ -24,7 +24,7 @@ pub enum Column {
     Reference,
     /// POS.
     Start,
-    /// Behind the last base of the reference that is aligned.
+    /// One past the last base of the reference that is aligned.
     End,
     /// MAPQ; 255, "not available", is null.
     Mapq,
@@ -68,7 +68,7 @@ impl Column {
         (Self::Tags, "tags"),
     ];
 
-    /// Those that are given where none are asked for: what every record has.
+    /// Those that are given where none are requested: what every record has.
     #[must_use]
     pub fn usual() -> Vec<Self> {
         Self::NAMES[..12].iter().map(|(column, _)| *column).collect()
@@ -134,20 +134,22 @@ fn map_type(text: TextType) -> DataType {
 }
 
 /// The schema: columns, then tags, each once. The header goes with it.
-pub(super) fn schema(wanted: &Wanted, header: &Header) -> Result<Schema, ColumnsError> {
-    let columns = wanted.columns.iter().map(|column| {
-        Field::new(column.to_string(), column.data_type(wanted.text), column.is_nullable())
+pub(super) fn schema(requested: &Requested, header: &Header) -> Result<Schema, ColumnsError> {
+    let columns = requested.columns.iter().map(|column| {
+        Field::new(column.to_string(), column.data_type(requested.text), column.is_nullable())
     });
-    let tags =
-        wanted.tags.iter().map(|tag| Field::new(tag.name(), tag.kind.data_type(wanted.text), true));
+    let tags = requested
+        .tags
+        .iter()
+        .map(|tag| Field::new(tag.name(), tag.kind.data_type(requested.text), true));
     let fields: Vec<Field> = columns.chain(tags).collect();
     if fields.is_empty() {
-        return Err(ColumnsError::Wanted("no column is asked for".to_owned()));
+        return Err(ColumnsError::Requested("no column is requested".to_owned()));
     }
     for (at, field) in fields.iter().enumerate() {
         if fields[..at].iter().any(|earlier| earlier.name() == field.name()) {
-            let problem = format!("column '{}' is asked for twice", field.name());
-            return Err(ColumnsError::Wanted(problem));
+            let problem = format!("column '{}' is requested twice", field.name());
+            return Err(ColumnsError::Requested(problem));
         }
     }
     let metadata = HashMap::from([
@@ -167,7 +169,7 @@ mod tests {
             assert_eq!((name.parse(), column.to_string().as_str()), (Ok(column), name));
         }
         assert!("names".parse::<Column>().unwrap_err().contains("template_length"));
-        let mut wanted = Wanted {
+        let mut requested = Requested {
             columns: Column::usual(),
             tags: vec!["NM:i".parse().unwrap()],
             text: TextType::Utf8,
@@ -176,11 +178,11 @@ mod tests {
             min_mapq: 0,
         };
         let header = Header::parse(b"@SQ\tSN:c\tLN:9\n").unwrap();
-        let schema = schema(&wanted, &header).unwrap();
+        let schema = schema(&requested, &header).unwrap();
         assert_eq!(schema.fields().len(), 13);
         assert_eq!(schema.metadata()["sam_header"], "@SQ\tSN:c\tLN:9\n");
-        wanted.columns.push(Column::Name);
-        let refused = super::schema(&wanted, &header).unwrap_err();
-        assert!(refused.to_string().contains("'name' is asked for twice"));
+        requested.columns.push(Column::Name);
+        let refused = super::schema(&requested, &header).unwrap_err();
+        assert!(refused.to_string().contains("'name' is requested twice"));
     }
 }

@@ -11,28 +11,28 @@ use std::path::PathBuf;
 
 use seqloom_format::bam::Header;
 use seqloom_format::index::IndexedRegion;
+use seqloom_io::BamIndex;
 use seqloom_io::alignments::{AlignmentError, AlignmentOptions, AlignmentSource};
-use seqloom_io::bam_index::BamIndex;
 
 pub use self::columns::Column;
 pub use self::regions::Region;
 pub use self::tags::TagColumn;
 
 use self::regions::Regions;
-use self::table::{AlignmentTable, Stretch};
+use self::table::{AlignmentTable, Chunk};
 use crate::error::ColumnsError;
 use crate::flow::{self, Destination, Totals};
 use crate::text::TextType;
 
-/// More regions than this are read in one stretch: each stretch opens the file once more.
-const MOST_STRETCHES: usize = 16;
+/// More regions than this are read in one chunk: each chunk opens the file once more.
+const MOST_CHUNKS: usize = 16;
 
-/// What is wanted of aligned reads.
+/// What is requested of aligned reads.
 #[derive(Debug, Clone)]
-pub struct Wanted {
+pub struct Requested {
     /// Columns, in order.
     pub columns: Vec<Column>,
-    /// Columns of tags behind them.
+    /// Columns of tags after them.
     pub tags: Vec<TagColumn>,
     /// How text is given.
     pub text: TextType,
@@ -47,7 +47,7 @@ pub struct Wanted {
 /// Inputs whose headers have the same sequences.
 pub struct Alignments {
     options: AlignmentOptions,
-    stretches: Vec<Stretch>,
+    chunks: Vec<Chunk>,
     regions: Regions,
 }
 
@@ -65,11 +65,11 @@ impl Alignments {
         }
         let open = |path: &PathBuf| {
             let source = AlignmentSource::open(std::slice::from_ref(path), options.clone())?;
-            Ok::<_, ColumnsError>(Stretch::whole(source))
+            Ok::<_, ColumnsError>(Chunk::whole(source))
         };
-        let stretches = inputs.iter().map(open).collect::<Result<Vec<_>, _>>()?;
-        let first = &stretches[0];
-        for other in &stretches[1..] {
+        let chunks = inputs.iter().map(open).collect::<Result<Vec<_>, _>>()?;
+        let first = &chunks[0];
+        for other in &chunks[1..] {
             if other.header().references() != first.header().references() {
                 let first = first.path().display();
                 return Err(ColumnsError::Inputs {
@@ -78,13 +78,13 @@ impl Alignments {
                 });
             }
         }
-        Ok(Self { options, stretches, regions: Regions::default() })
+        Ok(Self { options, chunks, regions: Regions::default() })
     }
 
     /// The first header.
     #[must_use]
     pub fn header(&self) -> &Header {
-        self.stretches[0].header()
+        self.chunks[0].header()
     }
 
     /// Reads only what reaches into one of `regions`. Gives a line for each input that is read as a
@@ -95,31 +95,31 @@ impl Alignments {
     pub fn restrict(&mut self, regions: Vec<Region>) -> Result<Vec<String>, ColumnsError> {
         self.regions = Regions::new(regions);
         let mut notes = Vec::new();
-        let mut stretches = Vec::new();
-        for stretch in std::mem::take(&mut self.stretches) {
-            match usable_index(&stretch) {
-                Ok(index) => self.seek(stretch, &index, &mut stretches)?,
+        let mut chunks = Vec::new();
+        for chunk in std::mem::take(&mut self.chunks) {
+            match usable_index(&chunk) {
+                Ok(index) => self.seek(chunk, &index, &mut chunks)?,
                 Err(why) => {
                     notes.push(why);
-                    stretches.push(stretch.of_regions(0..self.regions.len(), None));
+                    chunks.push(chunk.of_regions(0..self.regions.len(), None));
                 }
             }
         }
-        self.stretches = stretches;
+        self.chunks = chunks;
         Ok(notes)
     }
 
-    /// Stretches of one input that hold its records of the regions.
+    /// Chunks of one input that hold its records of the regions.
     fn seek(
         &self,
-        whole: Stretch,
+        whole: Chunk,
         index: &BamIndex,
-        stretches: &mut Vec<Stretch>,
+        chunks: &mut Vec<Chunk>,
     ) -> Result<(), ColumnsError> {
         let reference_count = whole.header().references().len();
         let path = whole.path().to_path_buf();
         let mut opened = Some(whole);
-        for own in self.regions.stretches(MOST_STRETCHES) {
+        for own in self.regions.chunks(MOST_CHUNKS) {
             let mut offset = None;
             for region in self.regions.get(own.clone()) {
                 let found = index.first_offset(&IndexedRegion {
@@ -129,16 +129,16 @@ impl Alignments {
                 })?;
                 offset = [offset, found].into_iter().flatten().min();
             }
-            let mut stretch = match opened.take() {
-                Some(stretch) => stretch,
-                None => Stretch::whole(AlignmentSource::open(
+            let mut chunk = match opened.take() {
+                Some(chunk) => chunk,
+                None => Chunk::whole(AlignmentSource::open(
                     std::slice::from_ref(&path),
                     self.options.clone(),
                 )?),
             };
-            stretch.start_at(offset)?;
+            chunk.start_at(offset)?;
             let end = self.regions.end(own.clone());
-            stretches.push(stretch.of_regions(own, end));
+            chunks.push(chunk.of_regions(own, end));
         }
         Ok(())
     }
@@ -149,19 +149,19 @@ impl Alignments {
     /// The first failure of any worker.
     pub fn write(
         self,
-        wanted: &Wanted,
+        requested: &Requested,
         destination: Destination<'_>,
     ) -> Result<Totals, ColumnsError> {
-        let table = AlignmentTable::new(self.stretches, self.regions, wanted)?;
+        let table = AlignmentTable::new(self.chunks, self.regions, requested)?;
         flow::run(&table, destination)
     }
 }
 
 /// The index of an input, or why there is none to go by.
-fn usable_index(stretch: &Stretch) -> Result<BamIndex, String> {
-    let path = stretch.path();
+fn usable_index(chunk: &Chunk) -> Result<BamIndex, String> {
+    let path = chunk.path();
     let name = path.display();
-    let index = stretch.can_start_anywhere().then(|| BamIndex::find(path)).flatten();
+    let index = chunk.can_start_anywhere().then(|| BamIndex::find(path)).flatten();
     let index = index.ok_or_else(|| format!("{name} has no index: all of it is read"))?;
     if index.is_older() {
         let index = index.path().display();

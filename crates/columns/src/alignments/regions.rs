@@ -1,15 +1,15 @@
-//! Stretches of the reference that records must reach into.
+//! Regions of the reference that records must reach into.
 
 use std::ops::Range;
 
-/// A stretch of a reference sequence, 0-based.
+/// A region of a reference sequence, 0-based.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Region {
     /// Number of the sequence in the header.
     pub reference_id: i32,
     /// First base.
     pub start: i64,
-    /// Behind the last base.
+    /// One past the last base.
     pub end: i64,
 }
 
@@ -44,16 +44,16 @@ impl Regions {
 
     /// The first region that a record reaches into.
     pub(super) fn first_reached(&self, record: &Region) -> Option<usize> {
-        let is_behind =
+        let is_after =
             |it: &Region| (it.reference_id, it.end) <= (record.reference_id, record.start);
-        let first = self.0.partition_point(is_behind);
+        let first = self.0.partition_point(is_after);
         let region = self.0.get(first)?;
         let is_reached = region.reference_id == record.reference_id && region.start < record.end;
         is_reached.then_some(first)
     }
 
     /// The regions one by one; all at once if they are more than `most`.
-    pub(super) fn stretches(&self, most: usize) -> Vec<Range<usize>> {
+    pub(super) fn chunks(&self, most: usize) -> Vec<Range<usize>> {
         match self.len() {
             regions if regions <= most => (0..regions).map(|at| at..at + 1).collect(),
             regions => std::iter::once(0..regions).collect(),
@@ -80,8 +80,8 @@ mod tests {
         let regions = Regions::new(given);
         assert_eq!(regions.0, [region(0, 10, 30), region(1, 5, 9)]);
         assert_eq!(regions.end(0..1), Some((0, 30)));
-        assert_eq!(regions.stretches(2), [0..1, 1..2]);
-        assert_eq!((regions.stretches(1).len(), &regions.stretches(1)[0]), (1, &(0..2)));
+        assert_eq!(regions.chunks(2), [0..1, 1..2]);
+        assert_eq!((regions.chunks(1).len(), &regions.chunks(1)[0]), (1, &(0..2)));
     }
 
     #[test]

@@ -16,7 +16,7 @@ use seqloom_io::alignments::{
 use seqloom_runtime::pool::Stopped;
 use seqloom_runtime::schedule::Fetch;
 
-use super::Wanted;
+use super::Requested;
 use super::builder::{Builders, Names};
 use super::columns::schema;
 use super::regions::{Region, Regions};
@@ -24,7 +24,7 @@ use crate::error::ColumnsError;
 use crate::flow::{Block, Piece, Rest, Table};
 
 /// A part of an input, or all of it.
-pub(super) struct Stretch {
+pub(super) struct Chunk {
     source: AlignmentSource,
     /// The regions whose records are taken here.
     own: Range<usize>,
@@ -32,7 +32,7 @@ pub(super) struct Stretch {
     end: Option<(i32, i64)>,
 }
 
-impl Stretch {
+impl Chunk {
     /// All of an input, which is opened alone.
     pub(super) fn whole(source: AlignmentSource) -> Self {
         Self { source, own: 0..0, end: None }
@@ -59,8 +59,8 @@ impl Stretch {
         self.source.start_at(0, at)
     }
 
-    /// Whether nothing at this place or behind it is wanted.
-    fn is_behind(&self, place: (i32, i64)) -> bool {
+    /// Whether nothing at this place or after it is requested.
+    fn is_after(&self, place: (i32, i64)) -> bool {
         // Records without a sequence come last.
         let order = |(reference_id, base): (i32, i64)| (reference_id.cast_unsigned(), base);
         self.end.is_some_and(|end| order(place) >= order(end))
@@ -70,20 +70,20 @@ impl Stretch {
 /// A record of a block that is a row.
 #[derive(Debug, Clone, Copy)]
 struct Row {
-    /// Where it begins, its length in front.
+    /// Where it begins, its length included.
     start: u32,
-    /// Records of the block in front of it.
+    /// Records of the block before it.
     ordinal: u32,
 }
 
 /// See [`Block`].
 pub(super) struct AlignmentBlock {
-    stretch: usize,
+    chunk: usize,
     block: Box<RecordBlock>,
     rows: Vec<Row>,
     /// Place of the first record.
     first_place: Option<(i32, i64)>,
-    /// Records of the stretch in front of the block.
+    /// Records of the chunk before the block.
     first_record: u64,
 }
 
@@ -102,7 +102,7 @@ fn framed_bytes(framed: &[u8]) -> usize {
 
 impl Block for AlignmentBlock {
     fn place(&self) -> (usize, u64) {
-        (self.stretch, self.block.index)
+        (self.chunk, self.block.index)
     }
 
     fn rows(&self) -> usize {
@@ -140,7 +140,7 @@ impl Filter {
     }
 
     /// Whether the first region that a record reaches into is one of `own`: each record is a row
-    /// of one stretch alone.
+    /// of one chunk alone.
     fn is_reached(&self, record: &RecordRef<'_>, own: &Range<usize>) -> bool {
         let start = i64::from(record.position());
         let is_mapped = !record.has_flags(Flags::UNMAPPED);
@@ -154,55 +154,55 @@ impl Filter {
 
 /// See [`Table`].
 pub(super) struct AlignmentTable<'a> {
-    stretches: Vec<Stretch>,
+    chunks: Vec<Chunk>,
     filter: Filter,
-    wanted: &'a Wanted,
+    requested: &'a Requested,
     schema: Arc<Schema>,
     names: Names,
-    /// The stretch whose turn it is.
+    /// The chunk whose turn it is.
     turn: AtomicUsize,
 }
 
 impl<'a> AlignmentTable<'a> {
     pub(super) fn new(
-        stretches: Vec<Stretch>,
+        chunks: Vec<Chunk>,
         regions: Regions,
-        wanted: &'a Wanted,
+        requested: &'a Requested,
     ) -> Result<Self, ColumnsError> {
-        let header = stretches[0].header();
+        let header = chunks[0].header();
         let references: Vec<String> =
             header.references().iter().map(|reference| reference.name.clone()).collect();
         let mut groups: Vec<Vec<u8>> = Vec::new();
-        for group in stretches.iter().flat_map(|stretch| stretch.header().read_groups()) {
+        for group in chunks.iter().flat_map(|chunk| chunk.header().read_groups()) {
             if !groups.iter().any(|known| known == group.id) {
                 groups.push(group.id.to_vec());
             }
         }
         let names = Names::new(&references, &groups).map_err(|why| ColumnsError::Inputs {
-            path: stretches[0].path().to_path_buf(),
+            path: chunks[0].path().to_path_buf(),
             problem: format!("the ID of a read group {why}"),
         })?;
         let filter = Filter {
-            require_flags: wanted.require_flags,
-            exclude_flags: wanted.exclude_flags,
-            min_mapq: wanted.min_mapq,
+            require_flags: requested.require_flags,
+            exclude_flags: requested.exclude_flags,
+            min_mapq: requested.min_mapq,
             regions,
         };
-        let schema = Arc::new(schema(wanted, header)?);
-        Ok(Self { stretches, filter, wanted, schema, names, turn: AtomicUsize::new(0) })
+        let schema = Arc::new(schema(requested, header)?);
+        Ok(Self { chunks, filter, requested, schema, names, turn: AtomicUsize::new(0) })
     }
 
-    /// Nothing more is read of a stretch, nor kept for it: there may be very many.
-    fn end(&self, stretch: usize) {
-        self.turn.fetch_max(stretch + 1, Ordering::AcqRel);
-        self.stretches[stretch].source.release();
+    /// Nothing more is read of a chunk, nor kept for it: there may be very many.
+    fn end(&self, chunk: usize) {
+        self.turn.fetch_max(chunk + 1, Ordering::AcqRel);
+        self.chunks[chunk].source.release();
     }
 
     /// Finds the rows of a block, and drops the bytes of all else.
-    fn survey(&self, stretch: usize, block: &mut RecordBlock) -> (Vec<Row>, Option<(i32, i64)>) {
+    fn scan(&self, chunk: usize, block: &mut RecordBlock) -> (Vec<Row>, Option<(i32, i64)>) {
         let mut rows = Vec::with_capacity(usize::try_from(block.records).unwrap_or(0));
         let mut first_place = None;
-        let own = &self.stretches[stretch].own;
+        let own = &self.chunks[chunk].own;
         let takes_all = self.filter.takes_all();
         let (mut start, mut kept_bytes, mut ordinal) = (0, 0, 0);
         while let Some(framed) = block.bytes.get(start..).filter(|rest| !rest.is_empty()) {
@@ -233,11 +233,11 @@ impl<'a> AlignmentTable<'a> {
     }
 
     fn value_error(&self, block: &AlignmentBlock, row: &Row, problem: String) -> ColumnsError {
-        let stretch = &self.stretches[block.stretch];
+        let chunk = &self.chunks[block.chunk];
         let ordinal = block.first_record + u64::from(row.ordinal);
         let body = self.body(block, row);
         let name = body.map_or(&b""[..], |record| record.name());
-        ColumnsError::value(stretch.path(), ordinal, name, problem)
+        ColumnsError::value(chunk.path(), ordinal, name, problem)
     }
 
     fn body<'b>(&self, block: &'b AlignmentBlock, row: &Row) -> Option<RecordRef<'b>> {
@@ -252,20 +252,20 @@ impl Table for AlignmentTable<'_> {
     type Builders = Builders;
 
     fn inputs(&self) -> usize {
-        self.stretches.len()
+        self.chunks.len()
     }
 
     fn check(&self) -> Vec<RecordCheck> {
-        self.stretches.iter().map(|stretch| RecordCheck::new(&stretch.source, 0)).collect()
+        self.chunks.iter().map(|chunk| RecordCheck::new(&chunk.source, 0)).collect()
     }
 
     fn builders(&self) -> Builders {
-        Builders::new(self.wanted)
+        Builders::new(self.requested)
     }
 
     fn progress(&self) -> (u64, Option<u64>) {
-        let read = self.stretches.iter().map(|stretch| stretch.source.bytes_read()).sum();
-        let all = self.stretches.iter().map(|stretch| stretch.source.total_bytes()).sum();
+        let read = self.chunks.iter().map(|chunk| chunk.source.bytes_read()).sum();
+        let all = self.chunks.iter().map(|chunk| chunk.source.total_bytes()).sum();
         // Of regions nobody knows how many bytes they are.
         (read, Option::filter(all, |_| self.filter.regions.len() == 0))
     }
@@ -273,12 +273,12 @@ impl Table for AlignmentTable<'_> {
     fn fetch(&self, scratch: &mut AlignmentScratch) -> Result<Fetch<AlignmentBlock>, ColumnsError> {
         loop {
             let turn = self.turn.load(Ordering::Acquire);
-            let Some(stretch) = self.stretches.get(turn) else { return Ok(Fetch::End) };
-            match stretch.source.fetch(scratch)? {
+            let Some(chunk) = self.chunks.get(turn) else { return Ok(Fetch::End) };
+            match chunk.source.fetch(scratch)? {
                 Fetch::Block(mut block) => {
-                    let (rows, first_place) = self.survey(turn, &mut block);
-                    let (stretch, first_record) = (turn, 0);
-                    let block = AlignmentBlock { stretch, block, rows, first_place, first_record };
+                    let (rows, first_place) = self.scan(turn, &mut block);
+                    let (chunk, first_record) = (turn, 0);
+                    let block = AlignmentBlock { chunk, block, rows, first_place, first_record };
                     return Ok(Fetch::Block(block));
                 }
                 Fetch::Busy => return Ok(Fetch::Busy),
@@ -294,18 +294,18 @@ impl Table for AlignmentTable<'_> {
         checks: &mut Vec<RecordCheck>,
         block: &mut AlignmentBlock,
     ) -> Result<Rest, ColumnsError> {
-        let (check, stretch) = (&mut checks[block.stretch], &self.stretches[block.stretch]);
+        let (check, chunk) = (&mut checks[block.chunk], &self.chunks[block.chunk]);
         let found = Some((std::mem::take(&mut block.rows), block.first_place));
-        let found = check.accept_surveyed(&stretch.source, &mut block.block, found, |_| None)?;
+        let found = check.accept_scanned(&chunk.source, &mut block.block, found, |_| None)?;
         // Where its records were put right, they are looked at again.
-        let found = found.unwrap_or_else(|| self.survey(block.stretch, &mut block.block));
+        let found = found.unwrap_or_else(|| self.scan(block.chunk, &mut block.block));
         (block.rows, block.first_place) = found;
         block.first_record = check.records() - block.block.records;
-        let is_behind = block.first_place.is_some_and(|place| stretch.is_behind(place));
-        if is_behind {
-            self.end(block.stretch);
+        let is_after = block.first_place.is_some_and(|place| chunk.is_after(place));
+        if is_after {
+            self.end(block.chunk);
         }
-        Ok(if is_behind || block.block.last { Rest::Nothing } else { Rest::More })
+        Ok(if is_after || block.block.last { Rest::Nothing } else { Rest::More })
     }
 
     fn build(
@@ -330,8 +330,8 @@ impl Table for AlignmentTable<'_> {
     }
 
     fn recycle(&self, block: AlignmentBlock) {
-        if block.stretch >= self.turn.load(Ordering::Acquire) {
-            self.stretches[block.stretch].source.recycle(block.block);
+        if block.chunk >= self.turn.load(Ordering::Acquire) {
+            self.chunks[block.chunk].source.recycle(block.block);
         }
     }
 }

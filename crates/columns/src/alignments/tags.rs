@@ -131,7 +131,7 @@ impl TagBuilder {
             (Self::Array(builder), AuxValue::Array(array)) => builder.append(array)?,
             (_, value) => {
                 let kind = kind_of(value);
-                return Err(format!("is of another type than was asked for: {kind}"));
+                return Err(format!("is of another type than was requested: {kind}"));
             }
         }
         Ok(())
@@ -160,7 +160,7 @@ impl TagBuilder {
     }
 }
 
-/// The type of a value as it is asked for.
+/// The type of a value as it is requested.
 fn kind_of(value: AuxValue<'_>) -> String {
     match value {
         AuxValue::Character(_) => "A".to_owned(),
@@ -197,7 +197,7 @@ mod tests {
         integers.append(AuxValue::Int8(-1)).unwrap();
         integers.append_null();
         let refused = integers.append(AuxValue::String(b"7")).unwrap_err();
-        assert_eq!(refused, "is of another type than was asked for: Z");
+        assert_eq!(refused, "is of another type than was requested: Z");
         assert_eq!((integers.finish().len(), integers.finish().len()), (3, 0));
         let mut double = TagBuilder::new(TagKind::Double, TextType::Utf8);
         double.append(AuxValue::Float(0.5)).unwrap();

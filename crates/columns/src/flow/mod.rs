@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use arrow_array::RecordBatch;
-use seqloom_io::sink::output::Output;
+use seqloom_io::Output;
 use seqloom_runtime::failure::lock;
 use seqloom_runtime::flow::{self, Flow, Shared};
 use seqloom_runtime::order::Ordered;
@@ -27,7 +27,7 @@ const BATCH_BYTES: u64 = 8 << 20;
 /// BAM and one in a column, buffers that grow may be twice as large, and what is built is copied
 /// once into the message; and the allocator keeps for a while what was freed, most of it where a
 /// worker is not given its turn. Measured with -m 300M, two workers whose priorities changed all
-/// the time, beside four busy loops: with 6 at most 330 MiB, with 9 223 MiB.
+/// the time, next to four busy loops: with 6 at most 330 MiB, with 9 223 MiB.
 const GROWTH: u64 = 9;
 /// More than this per worker is of no use to blocks and rows.
 const MOST_PER_WORKER_BYTES: u64 = 4 * BATCH_BYTES;
@@ -96,11 +96,11 @@ pub struct Destination<'a> {
 pub(crate) enum Rest {
     /// There is more.
     More,
-    /// It was the last, or nothing behind it is wanted.
+    /// It was the last, or nothing after it is requested.
     Nothing,
 }
 
-/// Rows of an input, one behind the other.
+/// Rows of an input, one after the other.
 pub(crate) trait Block: Send + Sync {
     /// Input and number in it, from 0.
     fn place(&self) -> (usize, u64);

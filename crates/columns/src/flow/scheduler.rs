@@ -11,7 +11,7 @@ use seqloom_runtime::schedule::{Fetch, Fetches, Idle};
 use super::{Block, Limits, Piece, Rest, Table, most_in_flight};
 use crate::error::ColumnsError;
 
-/// Blocks, per worker, that are being fetched or wait for a block in front of them.
+/// Blocks, per worker, that are being fetched or wait for a block before them.
 const BLOCKS_PER_WORKER: usize = 4;
 
 /// Rows for one worker.
@@ -104,7 +104,7 @@ impl<'a, T: Table> Scheduler<'a, T> {
     /// A fetch is back: takes its block and all that waited for it.
     pub(super) fn fetched(&mut self, fetched: Fetch<T::Block>) -> Result<(), ColumnsError> {
         match self.fetches.finish(fetched) {
-            // Behind what is wanted of its input.
+            // After what is requested of its input.
             Some(block) if block.place() < self.next => self.table.recycle(block),
             Some(block) => {
                 let bytes = block.held_bytes();

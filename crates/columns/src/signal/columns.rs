@@ -38,7 +38,7 @@ const COMMON: [(Column, &str); 8] = [
 
 /// Columns of several files.
 pub(super) struct Columns {
-    pub(super) wanted: Vec<Column>,
+    pub(super) requested: Vec<Column>,
     /// Fields of all files.
     pub(super) fields: Vec<AuxiliaryField>,
     /// Where each file has each of them.
@@ -49,7 +49,7 @@ pub(super) struct Columns {
 impl Columns {
     pub(super) fn new(
         stores: &[Arc<dyn SignalStore>],
-        wanted: Option<&[String]>,
+        requested: Option<&[String]>,
     ) -> Result<Self, ColumnsError> {
         let fields = union(stores)?;
         let place = |store: &Arc<dyn SignalStore>, field: &AuxiliaryField| {
@@ -65,10 +65,10 @@ impl Columns {
         known.extend(
             fields.iter().enumerate().map(|(at, field)| (Column::Auxiliary(at), name(field))),
         );
-        let chosen = match wanted {
+        let chosen = match requested {
             None => known,
-            Some(wanted) => {
-                wanted.iter().map(|name| find(&known, name)).collect::<Result<_, _>>()?
+            Some(requested) => {
+                requested.iter().map(|name| find(&known, name)).collect::<Result<_, _>>()?
             }
         };
         let schema = chosen.iter().map(|(column, name)| {
@@ -79,13 +79,13 @@ impl Columns {
             Field::new(name, kind, matches!(column, Column::Auxiliary(_)))
         });
         let schema = Arc::new(Schema::new(schema.collect::<Vec<_>>()));
-        let wanted = chosen.iter().map(|(column, _)| *column).collect();
-        Ok(Self { wanted, fields, places, schema })
+        let requested = chosen.iter().map(|(column, _)| *column).collect();
+        Ok(Self { requested, fields, places, schema })
     }
 
     /// Whether samples are looked at.
     pub(super) fn has_samples(&self) -> bool {
-        self.wanted.contains(&Column::Samples)
+        self.requested.contains(&Column::Samples)
     }
 }
 
@@ -103,7 +103,7 @@ fn find(known: &[(Column, String)], name: &str) -> Result<(Column, String), Colu
     known.iter().find(|(_, own)| own == name).cloned().ok_or_else(|| {
         let names: Vec<&str> = known.iter().map(|(_, name)| name.as_str()).collect();
         let names = names.join(", ");
-        ColumnsError::Wanted(format!("there is no column '{name}' of signal; there are {names}"))
+        ColumnsError::Requested(format!("there is no column '{name}' of signal; there are {names}"))
     })
 }
 
@@ -120,8 +120,7 @@ fn union(stores: &[Arc<dyn SignalStore>]) -> Result<Vec<AuxiliaryField>, Columns
                     return Err(ColumnsError::Inputs {
                         path: store.path().to_path_buf(),
                         problem: format!(
-                            "its field '{name}' has another type than in the files \
-                                          in front of it"
+                            "its field '{name}' has another type than in the files before it"
                         ),
                     });
                 }

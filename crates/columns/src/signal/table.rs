@@ -23,7 +23,7 @@ const INFLATED: u64 = 3;
 /// What is expected of a read of a format that does not say how large its reads are. Reads of DNA
 /// have about a hundred thousand samples.
 const TYPICAL_BYTES: u64 = 256 << 10;
-/// What is expected of a read whose samples are not wanted.
+/// What is expected of a read whose samples are not requested.
 const BARE_BYTES: u64 = 1 << 10;
 
 /// See [`Table`].
@@ -47,7 +47,7 @@ pub(super) struct StoredReads {
     index: u64,
     batch: FrameBatch,
     is_last: bool,
-    /// Whether samples are wanted.
+    /// Whether samples are requested.
     has_samples: bool,
 }
 
@@ -192,7 +192,7 @@ impl Table for SignalTable {
 
     fn builders(&self) -> Builders {
         Builders {
-            columns: self.columns.wanted.iter().map(|column| self.builder(*column)).collect(),
+            columns: self.columns.requested.iter().map(|column| self.builder(*column)).collect(),
             decode: DecodeScratch::default(),
             read: SignalRead::default(),
         }

@@ -3,7 +3,7 @@
 use super::STATES;
 use super::symbol::LOWEST;
 
-/// A symbol of a context, and the frequencies in front of it.
+/// A symbol of a context, and the frequencies before it.
 struct Share {
     symbol: u8,
     start: u32,
@@ -25,7 +25,7 @@ impl Cursor<'_> {
         u32::from_le_bytes(std::array::from_fn(|_| self.byte()))
     }
 
-    /// The symbols of a run-length code, each with what `value` reads behind it.
+    /// The symbols of a run-length code, each with what `value` reads after it.
     fn symbols<T>(&mut self, mut value: impl FnMut(&mut Self, u8) -> T) -> Vec<T> {
         let mut values = Vec::new();
         let (mut symbol, mut implied) = (self.byte(), 0);

@@ -13,7 +13,7 @@ mod symbol;
 pub(crate) use order1::Scratch;
 use symbol::{Backward, STATES, Symbol};
 
-/// Bytes in front of the frequencies: order, compressed and raw size.
+/// Bytes before the frequencies: order, compressed and raw size.
 const HEAD_BYTES: usize = 9;
 /// Raw bytes below which contexts cannot pay: each state would have none.
 const MIN_ORDER_1_BYTES: usize = 4;
@@ -45,8 +45,8 @@ pub(crate) fn compress(order: Order, data: &[u8], scratch: &mut Scratch, out: &m
     out[5..9].copy_from_slice(&(data.len() as u32).to_le_bytes());
 }
 
-/// Writes which symbols there are, as a run-length code: a symbol, and if the one in front of it
-/// was there too, how many follow without a gap. `value` writes what stands behind each.
+/// Writes which symbols there are, as a run-length code: a symbol, and if the one before it
+/// was there too, how many follow without a gap. `value` writes what is after each.
 fn push_symbols(
     is_there: impl Fn(usize) -> bool,
     out: &mut Vec<u8>,

@@ -21,7 +21,7 @@ pub(super) struct Symbol {
 }
 
 impl Symbol {
-    /// A symbol with frequencies of `start` in front of it.
+    /// A symbol with frequencies of `start` before it.
     ///
     /// A state x becomes (x / f) * 2^12 + x % f + start = x + start + (x / f) * (2^12 - f). The
     /// quotient is a product with the reciprocal, rounded up, which is exact for states below 2^31

@@ -208,13 +208,13 @@ fn what_cram_cannot_hold_is_refused_by_name() {
         encoder.finish_unit(&mut containers).unwrap_err().to_string()
     };
     let error = bad(&input, &[]);
-    assert_eq!(error, "record a lies on reference 1, which the header does not have");
+    assert_eq!(error, "record a is on reference 1, which the header does not have");
     for line in ["a\t0\tc1\t300\t60\t2M\t*\t0\t0\tTT\t*", "a\t0\tc1\t78\t6\t2M9D\t*\t0\t0\tTT\t*"] {
         let input = Input::of(sequences(), "", line);
         let error = bad(&input, &[C1.as_bytes().to_vec()]);
-        assert!(error.starts_with("record a: it begins or deletes behind the end"), "{error}");
+        assert!(error.starts_with("record a: it begins or deletes past the end"), "{error}");
     }
-    // A CIGAR of 3 bases: the operation stands behind the name.
+    // A CIGAR of 3 bases: the operation is after the name.
     input.records[0][34] = 3 << 4;
     let error = bad(&input, &[Vec::new(), vec![b'T'; 9]]);
     assert!(error.starts_with("record a: its CIGAR covers 3 of 2 bases"), "{error}");

@@ -34,7 +34,7 @@ struct Written {
 }
 
 impl Input {
-    /// Records of SAM lines without a header; `more` are header lines behind those of sequences.
+    /// Records of SAM lines without a header; `more` are header lines after those of sequences.
     fn of(sequences: Sequences, more: &str, lines: &str) -> Self {
         let mut text = String::from("@HD\tVN:1.6\tSO:coordinate\n");
         for (name, bases) in &sequences {

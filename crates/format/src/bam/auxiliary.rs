@@ -148,7 +148,7 @@ impl<'a> AuxFields<'a> {
         self.offset
     }
 
-    /// The tag of the next field; `None` behind the last one.
+    /// The tag of the next field; `None` after the last one.
     #[must_use]
     #[inline]
     pub fn peek(&self) -> Option<[u8; 2]> {

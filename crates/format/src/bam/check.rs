@@ -64,7 +64,7 @@ pub fn rename_record(body: &mut [u8]) {
 
 fn check_qualities(qualities: &[u8]) -> Result<(), RecordError> {
     let highest = qualities.iter().fold(0, |highest, &quality| quality.max(highest));
-    // Absent qualities are told by their first byte (SAM specification 4.2.3).
+    // Absent qualities are marked by their first byte (SAM specification 4.2.3).
     if highest <= MAX_QUALITY || qualities.first() == Some(&0xff) {
         return Ok(());
     }
@@ -82,7 +82,7 @@ fn check_cigar(record: &RecordRef<'_>) -> Result<u16, RecordError> {
     if is_mapped && base_count > 0 && bases != base_count as u64 {
         return Err(RecordError::CigarLength { cigar_bases: bases, bases: base_count });
     }
-    if !hard_clips_stand_at_the_ends(cigar) {
+    if !hard_clips_are_at_the_ends(cigar) {
         return Err(RecordError::BadClip);
     }
     let start = i64::from(record.position());
@@ -102,7 +102,7 @@ fn lengths(cigar: CigarOps<'_>) -> (u64, i64) {
 
 /// H only as first and last operation (SAM specification 1.4.6). The same rule for S is not held
 /// here: samtools does not, and its own test data break it.
-pub(crate) fn hard_clips_stand_at_the_ends(cigar: CigarOps<'_>) -> bool {
+pub(crate) fn hard_clips_are_at_the_ends(cigar: CigarOps<'_>) -> bool {
     let last = cigar.len().saturating_sub(1);
     let mut codes = cigar.codes().enumerate();
     codes.all(|(index, (code, _))| code != HARD_CLIP || index == 0 || index == last)
@@ -168,12 +168,12 @@ fn text_bytes(data: &[u8]) -> Option<usize> {
 pub enum RecordSearch {
     /// A record starts here, most likely.
     At(usize),
-    /// Nothing in front of this offset is a record's start; what comes there is not told by the
+    /// Nothing before this offset is a record's start; what comes there is not determined by the
     /// bytes at hand.
     NeedMore(usize),
 }
 
-/// Looks for the first place at or behind `from` where a record (its `block_size`) seems to start.
+/// Looks for the first place at or after `from` where a record (its `block_size`) seems to start.
 ///
 /// It is a guess, however good: bytes of a record can look like records. What follows it up to
 /// the end of `text`, or two more records, must look like records too. A caller has to confirm it
@@ -204,10 +204,10 @@ struct Search<'a> {
 
 /// What a place looks like.
 enum Look {
-    /// A record that ends before this offset, which may lie behind the text.
+    /// A record that ends before this offset, which may be after the text.
     Record(usize),
     Nothing,
-    /// Too few bytes to tell.
+    /// Too few bytes to decide.
     Unknown,
 }
 

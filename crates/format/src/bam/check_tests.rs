@@ -111,14 +111,14 @@ fn a_cigar_covers_the_bases_of_a_mapped_record() {
 }
 
 #[test]
-fn hard_clips_are_at_the_ends() {
+fn hard_clips_are_found_within_a_read() {
     fn t(cigar: &str, expected: bool) {
         let mut words = Vec::new();
         for letter in cigar.bytes() {
             let code = crate::bam::CIGAR_LETTERS.iter().position(|&it| it == letter).unwrap();
             words.extend_from_slice(&(1_u32 << 4 | code as u32).to_le_bytes());
         }
-        assert_eq!(hard_clips_stand_at_the_ends(CigarOps::of(&words)), expected, "{cigar}");
+        assert_eq!(hard_clips_are_at_the_ends(CigarOps::of(&words)), expected, "{cigar}");
     }
     for good in
         ["", "M", "S", "H", "SM", "HM", "MS", "MH", "HSMSH", "SMH", "HMS", "HSH", "HH", "SS"]
@@ -172,14 +172,14 @@ fn framed(bodies: &[Vec<u8>]) -> Vec<u8> {
 }
 
 #[test]
-fn a_record_is_found_behind_what_is_none() {
+fn a_record_is_found_after_what_is_none() {
     let records = framed(&[body(&CIGAR, b""), body(&[], b"XXZ\0"), body(&CIGAR, b"RGZa\0")]);
     for noise in [&b""[..], b"\0", b"\0\0\0\0\0", &[0xff; 70], b"some text of a name", &[0; 300]] {
         let text = [noise, &records].concat();
         assert_eq!(find_record(&text, 0, 2), RecordSearch::At(noise.len()), "{noise:?}");
-        let behind = noise.len() + 1;
+        let after = noise.len() + 1;
         let second = noise.len() + 4 + body(&CIGAR, b"").len();
-        assert_eq!(find_record(&text, behind, 2), RecordSearch::At(second));
+        assert_eq!(find_record(&text, after, 2), RecordSearch::At(second));
     }
     // From the tail of a record; and up to a record that is cut off.
     for cut in 1..records.len() {

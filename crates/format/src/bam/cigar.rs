@@ -62,7 +62,7 @@ pub const fn is_clip(code: u8) -> bool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MalformedCigar;
 
-/// The operations of CIGAR text, as codes and lengths; ends behind the first that is malformed.
+/// The operations of CIGAR text, as codes and lengths; ends after the first that is malformed.
 pub fn parse(text: &[u8]) -> impl Iterator<Item = Result<(u8, u32), MalformedCigar>> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -98,8 +98,8 @@ mod tests {
         assert_eq!(all(b"268435455N0="), [Ok((SKIP, MAX_OP_LENGTH)), Ok((EQUAL, 0))]);
         for bad in ["*", "M", "3", "3Q", "268435456M", "99999999999999999999M", "-1M", "1 M"] {
             assert_eq!(all(bad.as_bytes()), [Err(MalformedCigar)], "{bad}");
-            let behind = format!("1M{bad}");
-            assert_eq!(all(behind.as_bytes()), [Ok((MATCH, 1)), Err(MalformedCigar)], "{bad}");
+            let after = format!("1M{bad}");
+            assert_eq!(all(after.as_bytes()), [Ok((MATCH, 1)), Err(MalformedCigar)], "{bad}");
         }
     }
 

@@ -1,7 +1,7 @@
 //! Changes of a record's body in place, in a buffer that the caller owns and recycles.
 //!
 //! Every function checks the body before it touches it: hostile bytes give an error and leave the
-//! body as it was. Nothing is allocated but growth of the buffer. New fields are appended behind
+//! body as it was. Nothing is allocated but growth of the buffer. New fields are appended after
 //! the others and the order of the others is kept, as samtools does.
 
 use std::ops::Range;
@@ -118,7 +118,7 @@ pub fn update_bin(body: &mut [u8]) -> Result<(), RecordError> {
 
 /// Gives the record another CIGAR, `length << 4 | code` each, and recomputes the bin.
 ///
-/// A CIGAR of more than 65,535 operations is stored in the `CG` tag behind its placeholder; where
+/// A CIGAR of more than 65,535 operations is stored in the `CG` tag after its placeholder; where
 /// the old one was stored so, its tag is removed.
 ///
 /// # Errors
@@ -180,7 +180,7 @@ fn check_size(bytes: usize) -> Result<(), EditError> {
     if bytes > MAX_BODY_BYTES { Err(EditError::TooLarge(bytes)) } else { Ok(()) }
 }
 
-/// Every auxiliary field is well formed: what is appended behind them can be read again.
+/// Every auxiliary field is well formed: what is appended after them can be read again.
 fn check_fields(record: &RecordRef<'_>) -> Result<(), RecordError> {
     record.aux().try_for_each(|field| field.map(|_| ()))
 }
@@ -208,7 +208,7 @@ fn find_in_good_fields(
 /// Bytes of the first field `tag` in the body, from its name to its end.
 ///
 /// # Errors
-/// A malformed record, or a malformed field in front of it.
+/// A malformed record, or a malformed field before it.
 pub fn find_tag(body: &[u8], tag: [u8; 2]) -> Result<Option<Range<usize>>, RecordError> {
     let mut fields = RecordRef::new(body)?.aux();
     loop {
@@ -225,7 +225,7 @@ pub fn find_tag(body: &[u8], tag: [u8; 2]) -> Result<Option<Range<usize>>, Recor
 /// Removes the first field `tag`; whether there was one.
 ///
 /// # Errors
-/// A malformed record, or a malformed field in front of it.
+/// A malformed record, or a malformed field before it.
 pub fn remove_tag(body: &mut Vec<u8>, tag: [u8; 2]) -> Result<bool, RecordError> {
     let found = find_tag(body, tag)?;
     if let Some(range) = &found {
@@ -260,7 +260,7 @@ pub fn retain_tags(
     Ok(())
 }
 
-/// Appends a field behind the others, whether or not the record has one of that name.
+/// Appends a field after the others, whether or not the record has one of that name.
 ///
 /// # Errors
 /// A malformed record or field, a value that cannot be written, or a record too large for BAM.

@@ -44,7 +44,7 @@ pub enum RecordError {
         /// Its offset in the body.
         at: usize,
     },
-    /// A record length that does not fit the bytes behind it, by the offset of the length.
+    /// A record length that does not fit the bytes after it, by the offset of the length.
     #[error("record at byte {offset} is truncated: {needed_bytes} bytes of {available_bytes}")]
     TruncatedFrame {
         /// Offset of `block_size` in the run.
@@ -68,7 +68,7 @@ pub enum RecordError {
     /// A hard clip between other CIGAR operations.
     #[error("record has a CIGAR with a hard clip that is not at an end")]
     BadClip,
-    /// A reference index that the header does not have, in the field that it stands in.
+    /// A reference index that the header does not have, in the field that it is in.
     #[error("record has {field} {id}, and the header has {reference_count} references")]
     BadReference {
         /// `refID` or `next_refID`.

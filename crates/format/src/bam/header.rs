@@ -130,7 +130,7 @@ impl Header {
         text
     }
 
-    /// The header as it stands (uncompressed) at the start of a BAM file.
+    /// The header as it is (uncompressed) at the start of a BAM file.
     ///
     /// # Errors
     /// [`HeaderError::TooLarge`] when a size does not fit its 32-bit field.
@@ -165,7 +165,7 @@ impl Header {
     /// number of bytes it takes. A file without @SQ lines gets them from its reference list.
     ///
     /// # Errors
-    /// [`HeaderError::Truncated`] when more bytes are needed to tell; call again with more.
+    /// [`HeaderError::Truncated`] when more bytes are needed to decide; call again with more.
     pub fn decode(bytes: &[u8]) -> Result<(Self, usize), HeaderError> {
         let seen = bytes.len().min(BAM_MAGIC.len());
         if bytes[..seen] != BAM_MAGIC[..seen] {
@@ -210,7 +210,7 @@ impl Header {
         self.set_order(sort_order, sub_sort_order.map(|order| (*b"SS", order)));
     }
 
-    /// Sets SO:unsorted and GO:query: records of a template lie together, in no order of names. SS
+    /// Sets SO:unsorted and GO:query: records of a template are together, in no order of names. SS
     /// is removed.
     pub fn set_grouped_by_name(&mut self) {
         self.set_order("unsorted", Some((*b"GO", "query")));
@@ -245,7 +245,7 @@ impl Header {
         self.lines_of(b"HD").find_map(|it| line::value(it, *b"GO"))
     }
 
-    /// Adds an @RG line (real tabs: see [`expand_escapes`]) behind the last line that is no @PG
+    /// Adds an @RG line (real tabs: see [`expand_escapes`]) after the last line that is no @PG
     /// or @CO line, and returns its ID.
     ///
     /// # Errors
@@ -261,8 +261,8 @@ impl Header {
         let repeated = line::repeated_tag(text).map(|tag| LineFault::TagTwice(lossy(tag)));
         let checked = seen.check(text).and_then(|_| repeated.map_or(Ok(()), Err));
         checked.map_err(HeaderError::ReadGroupLine)?;
-        let is_behind = |it: &Arc<[u8]>| matches!(line::kind(it), b"PG" | b"CO");
-        let at = self.lines.iter().rposition(|it| !is_behind(it)).map_or(0, |index| index + 1);
+        let is_after = |it: &Arc<[u8]>| matches!(line::kind(it), b"PG" | b"CO");
+        let at = self.lines.iter().rposition(|it| !is_after(it)).map_or(0, |index| index + 1);
         self.lines.insert(at, text.into());
         Ok(line::value(text, *b"ID").unwrap_or_default().to_vec())
     }
@@ -283,8 +283,8 @@ impl Header {
             .collect()
     }
 
-    /// Adds @PG lines for a program: one behind each end of a chain of programs (its PP is that
-    /// end), or one behind the last program when there are no chains, as samtools does. IDs are
+    /// Adds @PG lines for a program: one after each end of a chain of programs (its PP is that
+    /// end), or one after the last program when there are no chains, as samtools does. IDs are
     /// `name`, or the first of `name.1`, `name.2`, ... that is free. Returns the IDs. Control
     /// characters in the command line become spaces.
     pub fn add_program(&mut self, name: &str, version: &str, command_line: &str) -> Vec<String> {
@@ -350,7 +350,7 @@ impl Header {
 }
 
 /// Expands the escapes `\t`, `\n`, `\r` and `\\` of a command line argument, as bwa does with `-R`;
-/// a backslash in front of anything else stays.
+/// a backslash before anything else stays.
 #[must_use]
 pub fn expand_escapes(text: &str) -> String {
     let mut out = String::with_capacity(text.len());

@@ -1,4 +1,4 @@
-//! What is wrong with a header: each of its lines by itself and beside those in front of it.
+//! What is wrong with a header: each of its lines by itself and with those before it.
 
 use std::collections::HashSet;
 
@@ -23,7 +23,7 @@ pub enum HeaderError {
     /// The bytes do not start with `BAM\1`.
     #[error("not a BAM file (bad magic)")]
     BadMagic,
-    /// The BAM header goes on behind the bytes; at least `needed_bytes` are needed.
+    /// The BAM header goes on after the bytes; at least `needed_bytes` are needed.
     #[error("BAM header is truncated: {available_bytes} bytes of at least {needed_bytes}")]
     Truncated {
         /// Bytes that were given.

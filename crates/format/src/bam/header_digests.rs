@@ -1,5 +1,5 @@
 //! MD5s of the header's sequences (M5 of @SQ, SAM specification 1.3): what says which reference
-//! records lie on, where names do not.
+//! records are on, where names do not.
 
 use super::header::Header;
 use super::header_line as line;

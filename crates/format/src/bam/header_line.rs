@@ -2,7 +2,7 @@
 
 use crate::names::is_text;
 
-/// The two letters behind the `@`.
+/// The two letters after the `@`.
 pub(super) fn kind(line: &[u8]) -> &[u8] {
     line.get(1..3).unwrap_or_default()
 }

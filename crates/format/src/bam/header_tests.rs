@@ -93,7 +93,7 @@ fn malformed_lines_are_named() {
 }
 
 #[test]
-fn a_comment_has_a_tab_behind_its_type() {
+fn a_comment_has_a_tab_after_its_type() {
     let header = Header::parse(b"@CO\n@CO\t\n@CO\tx\n@PG\tID:p\n").unwrap();
     assert_eq!(lines(&header), ["@CO\t", "@CO\t", "@CO\tx", "@PG\tID:p"]);
 }

@@ -19,7 +19,7 @@ mod record;
 pub(crate) mod test_data;
 
 pub use auxiliary::{AuxArray, AuxFields, AuxValue};
-pub(crate) use check::hard_clips_stand_at_the_ends;
+pub(crate) use check::hard_clips_are_at_the_ends;
 pub use check::{RecordSearch, check_aux, check_record, find_record, rename_record};
 pub use error::RecordError;
 pub use flags::Flags;

@@ -7,7 +7,7 @@ use super::flags::Flags;
 use super::numbers::{u16_at, u32_at};
 use crate::index::BinningScheme;
 
-/// Bytes of a body in front of the read name.
+/// Bytes of a body before the read name.
 pub const FIXED_BYTES: usize = 32;
 
 /// Letter of each 4-bit base code (SAM specification 4.2.3).
@@ -197,7 +197,7 @@ impl<'a> RecordRef<'a> {
         &self.body[self.bases_start..self.qualities_start]
     }
 
-    /// The 4-bit code of base `index` (see [`BASE_LETTERS`]), `None` behind the last.
+    /// The 4-bit code of base `index` (see [`BASE_LETTERS`]), `None` after the last.
     #[must_use]
     pub fn base_code(&self, index: usize) -> Option<u8> {
         if index >= self.base_count() {
@@ -230,7 +230,7 @@ impl<'a> RecordRef<'a> {
     /// The first auxiliary field named `tag`.
     ///
     /// # Errors
-    /// [`RecordError::BadAux`] when a field in front of it is malformed.
+    /// [`RecordError::BadAux`] when a field before it is malformed.
     pub fn find_aux(&self, tag: [u8; 2]) -> Result<Option<AuxValue<'a>>, RecordError> {
         let mut fields = self.aux();
         while let Some(name) = fields.peek() {
@@ -242,7 +242,7 @@ impl<'a> RecordRef<'a> {
         Ok(None)
     }
 
-    /// 0-based position behind the last aligned base. An unmapped record, or one whose CIGAR
+    /// 0-based position after the last aligned base. An unmapped record, or one whose CIGAR
     /// consumes no reference, counts as 1 base, as htslib's binning does.
     #[must_use]
     pub fn reference_end(&self) -> i64 {
@@ -301,7 +301,7 @@ impl Iterator for CigarOps<'_> {
 
 impl ExactSizeIterator for CigarOps<'_> {}
 
-/// Iterator over the bodies of a run of records, each with its 32-bit length in front.
+/// Iterator over the bodies of a run of records, each preceded by its 32-bit length.
 #[derive(Debug, Clone)]
 pub struct FramedRecords<'a> {
     bytes: &'a [u8],

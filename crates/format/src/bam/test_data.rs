@@ -41,7 +41,7 @@ pub(crate) fn samtools(arguments: &[&str], file: &Path) -> Option<Vec<u8>> {
 /// A whole BAM file in memory.
 pub(crate) struct TestBam {
     pub(crate) header: Header,
-    /// Inflated bytes behind the header: framed records.
+    /// Inflated bytes after the header: framed records.
     pub(crate) records: Vec<u8>,
     blocks: Blocks,
     header_bytes: usize,
@@ -84,13 +84,13 @@ impl TestBam {
     }
 
     /// Virtual offset of the byte at `offset` in `records`: in the first block that starts there
-    /// where one does (as reading on after the byte in front of it finds it), else within one.
+    /// where one does (as reading on after the byte before it finds it), else within one.
     pub(crate) fn virtual_offset(&self, offset: usize) -> VirtualOffset {
         let offset = offset + self.header_bytes;
-        let behind = self.blocks.partition_point(|&(start, _)| start < offset);
-        let (start, block_offset) = match self.blocks.get(behind) {
+        let after = self.blocks.partition_point(|&(start, _)| start < offset);
+        let (start, block_offset) = match self.blocks.get(after) {
             Some(&(start, block_offset)) if start == offset => (start, block_offset),
-            _ => self.blocks[behind - 1],
+            _ => self.blocks[after - 1],
         };
         VirtualOffset::new(block_offset, (offset - start) as u16).unwrap()
     }

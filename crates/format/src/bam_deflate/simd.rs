@@ -16,11 +16,11 @@ pub(super) fn run<const K: usize, const READS: usize, const LAZY: bool>(
     #[cfg(target_arch = "x86_64")]
     {
         if let Some(avx512) = avx512::Avx512::found() {
-            // SAFETY: `found` has seen all features that the function asks for.
+            // SAFETY: `found` has seen all features that the function requires.
             return unsafe { run_with_avx512(deflater, payload, avx512) };
         }
         if let Some(avx2) = avx2::Avx2::found() {
-            // SAFETY: `found` has seen all features that the function asks for.
+            // SAFETY: `found` has seen all features that the function requires.
             return unsafe { run_with_avx2(deflater, payload, avx2) };
         }
     }
@@ -69,7 +69,7 @@ pub(super) mod avx2 {
     pub(in super::super) struct Avx2(());
 
     impl Avx2 {
-        /// Asks the processor.
+        /// Queries the processor.
         pub(in super::super) fn found() -> Option<Self> {
             let found = is_x86_feature_detected!("avx2")
                 && is_x86_feature_detected!("popcnt")
@@ -192,7 +192,7 @@ pub(super) mod avx512 {
     pub(in super::super) struct Avx512(Avx2);
 
     impl Avx512 {
-        /// Asks the processor.
+        /// Queries the processor.
         pub(in super::super) fn found() -> Option<Self> {
             let found = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw");
             Avx2::found().filter(|_| found).map(Self)

@@ -14,7 +14,7 @@ const BLOCKS_OF_A_CODE: u32 = 16;
 const MIN_SHARED_BYTES: usize = 16 << 10;
 /// Deflated bytes are compared as they would be for a payload of this size.
 const RATE_BYTES: usize = 1 << 16;
-/// A block that is larger than that of its codes by more than one part of this asks for new codes.
+/// A block that is larger than that of its codes by more than one part of this requires new codes.
 const RENEWAL_PART: usize = 32;
 /// A block that is larger than the first of its unit by more than one part of this ends the method.
 const END_PART: usize = 4;

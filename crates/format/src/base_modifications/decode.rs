@@ -42,15 +42,15 @@ impl<'a> Text<'a> {
         &rest[..length]
     }
 
-    fn number(&mut self, wanted: &'static str) -> Result<u32, ModError> {
+    fn number(&mut self, required: &'static str) -> Result<u32, ModError> {
         let at = self.at;
         let digits = self.take_all(|byte| byte.is_ascii_digit());
         let number = std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok());
-        number.ok_or(ModError::Syntax { at, wanted })
+        number.ok_or(ModError::Syntax { at, required })
     }
 
-    fn expected(&self, wanted: &'static str) -> ModError {
-        ModError::Syntax { at: self.at, wanted }
+    fn expected(&self, required: &'static str) -> ModError {
+        ModError::Syntax { at: self.at, required }
     }
 }
 
@@ -106,8 +106,8 @@ fn head<'a>(text: &mut Text<'a>) -> Result<(ModGroup, Codes<'a>), ModError> {
     Ok((ModGroup { base, strand, skipped }, codes))
 }
 
-/// Appends the modifications that MM (text) and ML (values) tell of a read whose bases as sequenced
-/// are `bases`, in upper case letters, to `called`, in the order of the tags.
+/// Appends the modifications that MM (text) and ML (values) describe of a read whose bases as
+/// sequenced are `bases`, in upper case letters, to `called`, in the order of the tags.
 ///
 /// # Errors
 /// A [`ModError`]; `called` is then as it was.
@@ -149,7 +149,7 @@ fn decode_lists(
             };
             for index in 0..codes.count() {
                 let value = ml.map(|ml| ml.get(called.len() - start));
-                // Too few values are told of at the end, with their number.
+                // Too few values are reported at the end, with their number.
                 let probability = value.map(|value| value.copied().unwrap_or_default());
                 called.push(Called { position, group, code: codes.at(index), probability });
             }
@@ -167,7 +167,7 @@ fn tag<'a>(record: &RecordRef<'a>, names: [[u8; 2]; 2]) -> Result<Option<AuxValu
     })
 }
 
-/// Appends the modifications that a record's tags tell of to `called`; nothing where it has none.
+/// Appends the modifications that a record's tags describe to `called`; nothing where it has none.
 /// `bases` is scratch, and holds the read as sequenced afterwards.
 ///
 /// # Errors

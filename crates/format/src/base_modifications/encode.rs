@@ -15,7 +15,7 @@ pub fn probability_code(probability: f64) -> u8 {
 /// sequenced are `bases`. The values of ML are the caller's, one for each position.
 ///
 /// # Errors
-/// [`ModError::BadPosition`] for a position that is not behind the one before it, or whose base is
+/// [`ModError::BadPosition`] for a position that is not after the one before it, or whose base is
 /// not that of the group; `mm` is then as it was.
 pub fn append_modifications(
     group: ModGroup,

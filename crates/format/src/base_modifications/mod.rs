@@ -72,14 +72,14 @@ impl ModGroup {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ModError {
     /// The text of MM does not follow its grammar.
-    #[error("MM, byte {at}: expected {wanted}")]
+    #[error("MM, byte {at}: expected {required}")]
     Syntax {
         /// Offset in the text.
         at: usize,
         /// What should be there.
-        wanted: &'static str,
+        required: &'static str,
     },
-    /// A position behind the last base.
+    /// A position after the last base.
     #[error("MM, byte {at}: the read has {have} bases of that kind, fewer than are counted")]
     BeyondRead {
         /// Offset in the text.
@@ -109,7 +109,7 @@ pub enum ModError {
         /// Name of the tag.
         tag: &'static str,
     },
-    /// A position to be written that is not behind the one before it, or not of the base.
+    /// A position to be written that is not after the one before it, or not of the base.
     #[error("position {position} cannot be written: {why}")]
     BadPosition {
         /// On the read as sequenced.

@@ -36,7 +36,7 @@ fn lists_are_read() {
 }
 
 #[test]
-fn what_is_counted_is_told() {
+fn what_is_counted_is_reported() {
     let mut called = Vec::new();
     decode(b"C+m?,0;G-m.,0;A+a,0;", None, READ, &mut called).unwrap();
     let groups: Vec<ModGroup> = called.iter().map(|it| it.group).collect();
@@ -110,7 +110,7 @@ proptest! {
     #[test]
     fn decoding_inverts_encoding(
         bases in "[ACGTN]{0,120}",
-        wanted in prop::collection::vec(any::<bool>(), 120),
+        required in prop::collection::vec(any::<bool>(), 120),
         values in prop::collection::vec(any::<u8>(), 120),
         base in prop::sample::select(b"ACGTUN".to_vec()),
         code in prop_oneof![
@@ -125,8 +125,8 @@ proptest! {
         let skipped =
             if is_unknown { SkippedBases::Unknown } else { SkippedBases::Unmodified };
         let group = ModGroup { base, strand, skipped };
-        let is_wanted = |&at: &usize| group.counts(bases[at]) && wanted[at];
-        let positions: Vec<usize> = (0..bases.len()).filter(is_wanted).collect();
+        let is_requested = |&at: &usize| group.counts(bases[at]) && required[at];
+        let positions: Vec<usize> = (0..bases.len()).filter(is_requested).collect();
         let ml = &values[..positions.len()];
         let mut mm = Vec::new();
         for _ in 0..2 {

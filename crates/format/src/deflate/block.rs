@@ -136,7 +136,7 @@ impl BlockWriter {
     }
 }
 
-/// How often each symbol stands in the block.
+/// How often each symbol is in the block.
 fn count(block: &Block<'_>) -> ([u32; 286], [u32; 30]) {
     // Four tables: neighbouring bytes are often equal, and a count waits for the one before.
     let mut tables = [[0_u32; 256]; 4];

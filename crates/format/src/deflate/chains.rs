@@ -1,10 +1,10 @@
-//! Where the same three bytes stood before: what stock zlib's hash chains hold, in a form that is
+//! Where the same three bytes were before: what stock zlib's hash chains hold, in a form that is
 //! quicker to search.
 //!
 //! zlib chains all places whose three bytes have the same hash of 15 bits, and looks at the nearest
 //! 128. Most of these have other bytes. Here each place is linked to the nearest earlier one that
 //! has the very same three bytes, and knows its rank in zlib's chain, so that those that zlib would
-//! not have come to can be told.
+//! not have come to can be determined.
 
 use std::hint::select_unpredictable;
 
@@ -136,7 +136,7 @@ impl Chains {
     }
 
     /// The first pass, over places that have four bytes: ranks and links of buckets.
-    #[inline(never)] // its registers are wanted
+    #[inline(never)] // its registers are needed
     fn count(&mut self, input: &[u8], mut start: usize, end: usize) {
         if start == 0 && end > 0 {
             // zlib takes the first place of an input for no place at all: it is never linked to.
@@ -161,7 +161,7 @@ impl Chains {
 
     /// The second pass: links to places that are the first of their bucket. Gives how many places
     /// there are whose bucket has other bytes first.
-    #[inline(never)] // its registers are wanted
+    #[inline(never)] // its registers are needed
     fn compare(&mut self, input: &[u8], start: usize, end: usize) -> usize {
         let Self { same, bucket, others, .. } = self;
         let ring = start % RING..;

@@ -40,7 +40,7 @@ struct Copy {
 
 const NONE: Copy = Copy { length: LINKED_BYTES - 1, distance: 0 };
 
-/// Where the search stands between two blocks.
+/// Where the search is between two blocks.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Parser {
     /// The next place to look at.
@@ -144,7 +144,7 @@ impl Parser {
 
 /// The copy that zlib takes at `at`, where it has one that is longer than `longest` bytes: it looks
 /// at the places of its chain, the nearest first, and takes the first of the longest.
-#[inline(never)] // its registers are wanted
+#[inline(never)] // its registers are needed
 fn find(input: &[u8], chains: &Chains, at: usize, longest: usize) -> Copy {
     let left = &input[at..];
     let left = &left[..left.len().min(MAX_LENGTH)];
@@ -172,7 +172,7 @@ fn find(input: &[u8], chains: &Chains, at: usize, longest: usize) -> Copy {
             break;
         }
         found = Copy { length, distance };
-        // What is longer has the three bytes that end one behind it, too.
+        // What is longer has the three bytes that end one after it, too.
         if length >= NICE_LENGTH || chains.same(at + length + 1 - LINKED_BYTES) == 0 {
             break;
         }
@@ -181,16 +181,16 @@ fn find(input: &[u8], chains: &Chains, at: usize, longest: usize) -> Copy {
     if found.distance == 0 || is_far { NONE } else { found }
 }
 
-/// How many bytes of `wanted` are those of `earlier`, from the front.
+/// How many bytes of `required` are those of `earlier`, from the front.
 #[inline]
-fn common(earlier: &[u8], wanted: &[u8]) -> usize {
+fn common(earlier: &[u8], required: &[u8]) -> usize {
     let mut at = 0;
-    while let (Some(a), Some(b)) = (earlier[at..].first_chunk(), wanted[at..].first_chunk()) {
+    while let (Some(a), Some(b)) = (earlier[at..].first_chunk(), required[at..].first_chunk()) {
         let different = u64::from_le_bytes(*a) ^ u64::from_le_bytes(*b);
         if different != 0 {
             return at + different.trailing_zeros() as usize / 8;
         }
         at += 8;
     }
-    at + earlier[at..].iter().zip(&wanted[at..]).take_while(|(a, b)| a == b).count()
+    at + earlier[at..].iter().zip(&required[at..]).take_while(|(a, b)| a == b).count()
 }

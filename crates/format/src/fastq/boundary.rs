@@ -12,7 +12,7 @@ pub enum RecordStart {
     At(usize),
     /// No record starts in the range.
     Nowhere,
-    /// The text ends before it can be told.
+    /// The text ends before it can be determined.
     NeedMore,
 }
 
@@ -53,7 +53,7 @@ pub fn find_record_start(text: &[u8], from: usize, limit: usize, at_eof: bool) -
     if line < limit { undecided.unwrap_or(RecordStart::Nowhere) } else { RecordStart::Nowhere }
 }
 
-/// Where to cut `text`, which starts with a record and goes on elsewhere: behind as many whole
+/// Where to cut `text`, which starts with a record and goes on elsewhere: after as many whole
 /// records as it surely has, 0 for none. Text that is malformed is cut so that
 /// [`parse`](super::parse) finds the defect, sooner or later.
 #[must_use]
@@ -84,12 +84,12 @@ pub fn last_boundary(grammar: Grammar, text: &[u8]) -> usize {
     }
 }
 
-/// Behind the last line whose number is a multiple of four; groups of four lines that begin with a
+/// After the last line whose number is a multiple of four; groups of four lines that begin with a
 /// blank one are not cut off, because only the end of the input can say whether they are legal.
 fn last_four_line_boundary(text: &[u8]) -> usize {
     let newlines = memchr_iter(b'\n', text).count();
     let back = |mut end: usize, lines: usize| {
-        // `end` is behind a newline or the end of the text; go back over `lines` newlines.
+        // `end` is after a newline or the end of the text; go back over `lines` newlines.
         for _ in 0..lines {
             end = memrchr(b'\n', &text[..end]).unwrap_or(0);
         }
@@ -128,7 +128,7 @@ pub fn detect_grammar(sample: &[u8], at_eof: bool) -> Grammar {
                 at = lines.next;
                 continue;
             }
-            // Bases on one line and qualities on several: only their lengths tell.
+            // Bases on one line and qualities on several: only their lengths decide.
             Step::Record(_) => None,
             Step::Fault(fault) => Some(fault.kind),
             Step::BlankTail { .. } | Step::NeedMore => break,

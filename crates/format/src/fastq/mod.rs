@@ -15,7 +15,7 @@
 //!   Phred+64, which become Phred+33 in place.
 //!
 //! Lines end in LF or CR LF; the last one may lack its end; a CR elsewhere is an error. Blank lines
-//! are legal only behind the last record (in FASTA anywhere behind the first header).
+//! are legal only after the last record (in FASTA anywhere after the first header).
 //!
 //! Line types of a four-line record, in order: H, S, P, Q.
 
@@ -59,7 +59,7 @@ pub enum Grammar {
 /// What to keep of each record.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ParseOptions {
-    /// Keep the rest of the header line behind the name in [`ReadSpans::extra`].
+    /// Keep the rest of the header line after the name in [`ReadSpans::extra`].
     pub keep_comments: bool,
     /// Qualities are Phred+64; the block has them as Phred+33.
     pub phred64: bool,
@@ -79,7 +79,7 @@ impl ParseOptions {
 pub struct TextRange {
     /// Where the first record starts.
     pub from: usize,
-    /// Records that start at or behind this offset are left to others.
+    /// Records that start at or after this offset are left to others.
     pub limit: usize,
     /// The buffer ends where the input ends.
     pub at_eof: bool,
@@ -118,7 +118,7 @@ pub enum DefectKind {
     },
     /// The input ends within the record.
     Truncated,
-    /// A blank line where a record should start, and more text behind it.
+    /// A blank line where a record should start, and more text after it.
     BlankLine,
     /// A record beyond the longest one that the reader takes.
     TooLong {
@@ -175,14 +175,14 @@ impl fmt::Display for Byte {
     }
 }
 
-/// The first malformed record of a stretch of text.
+/// The first malformed record of a chunk of text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Defect {
     /// What is wrong.
     pub kind: DefectKind,
-    /// Records before it, from the stretch's start.
+    /// Records before it, from the chunk's start.
     pub record: u64,
-    /// Lines before the line at fault, from the stretch's start.
+    /// Lines before the line at fault, from the chunk's start.
     pub line: u64,
     /// Offset of the byte at fault in the buffer.
     pub offset: usize,
@@ -193,7 +193,7 @@ pub struct Defect {
 /// Why parsing stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stop {
-    /// The next record starts at or behind the limit, or the input is used up.
+    /// The next record starts at or after the limit, or the input is used up.
     Done,
     /// The record at [`Parsed::end`] does not end within the buffer, and the input goes on.
     NeedMore,
@@ -204,7 +204,7 @@ pub enum Stop {
 /// What [`parse`] did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parsed {
-    /// Behind the last good record (and the blank lines behind the last of all).
+    /// One past the last good record (and the blank lines after the last of all).
     pub end: usize,
     /// Good records.
     pub records: u64,
@@ -264,7 +264,7 @@ pub fn parse(
     parsed
 }
 
-/// Checks the parts of a record, joins wrapped lines, and says where the parts lie.
+/// Checks the parts of a record, joins wrapped lines, and says where the parts are.
 fn lay_out(
     text: &mut [u8],
     lines: &RecordLines,

@@ -2,7 +2,7 @@
 //! input (figure 2), for aligners that read a block in one step and parse it later (L-parsing).
 //!
 //! The padding is blanks at the end of the last header line of a block, where they are a comment
-//! of nothing: every FASTQ reader takes them. Blank lines, or blanks behind bases or qualities,
+//! of nothing: every FASTQ reader takes them. Blank lines, or blanks after bases or qualities,
 //! would break most.
 
 use memchr::memchr;
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn blanks_stand_behind_the_last_header() {
+    fn blanks_come_after_the_last_header() {
         fn t(text: &str, last: usize, block_bytes: usize, expected: &str) {
             assert_eq!(padded(text, last, block_bytes).unwrap(), expected, "{text:?}");
         }

@@ -45,7 +45,7 @@ pub(super) enum Step {
     Fault(Fault),
 }
 
-/// A defect before it is known where in the block its record lies.
+/// A defect before it is known where in the block its record is.
 pub(super) struct Fault {
     pub(super) kind: DefectKind,
     pub(super) offset: usize,

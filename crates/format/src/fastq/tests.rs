@@ -153,7 +153,7 @@ fn grammar_is_found_by_content() {
 }
 
 #[test]
-fn text_is_cut_behind_records() {
+fn text_is_cut_after_records() {
     use Grammar::*;
     let cases: [(Grammar, &[u8], usize); 10] = [
         (FourLine, b"", 0),
@@ -173,7 +173,7 @@ fn text_is_cut_behind_records() {
 }
 
 #[test]
-fn a_record_start_is_found_or_more_text_asked_for() {
+fn a_record_start_is_found_or_more_text_requested() {
     use RecordStart::*;
     // Text, from, limit, at the end of the input or not.
     let cases: [(&[u8], usize, usize, bool, RecordStart); 9] = [
@@ -255,7 +255,7 @@ proptest! {
 }
 
 #[test]
-fn names_that_sam_does_not_allow_are_renamed_where_that_is_wanted() {
+fn names_that_sam_does_not_allow_are_renamed_where_that_is_requested() {
     let long = "n".repeat(300);
     let mut short = long.clone().into_bytes();
     let end = rename_read(&mut short);

@@ -142,7 +142,7 @@ impl FixedArray {
 #[derive(Debug)]
 pub(super) struct ExtensibleArray {
     entries: Entries,
-    /// Entries that stand in the index block itself.
+    /// Entries that are in the index block itself.
     index_entries: u64,
     min_block_entries: u64,
     min_super_pointers: u64,

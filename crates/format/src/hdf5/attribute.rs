@@ -216,7 +216,7 @@ fn read_global_heap(
         if u32::from(index) == number {
             return reader.fetch(at + prefix, length, WHAT, out).map(|_| ());
         }
-        // Objects are padded to eight bytes; collections themselves stand anywhere.
+        // Objects are padded to eight bytes; collections themselves may be anywhere.
         at = at + prefix + length.next_multiple_of(8);
     }
     Err(Hdf5Error::malformed(WHAT, collection, "it lacks an object that is referred to"))

@@ -141,7 +141,7 @@ fn pointer_bytes(sizes: Sizes, count_width: usize, total_width: usize) -> u64 {
     u64::from(sizes.offset) + (count_width + total_width) as u64
 }
 
-/// Reads a node into `buffer`, appends its children, and returns where its records stand.
+/// Reads a node into `buffer`, appends its children, and returns where its records are.
 fn read_node(
     reader: &mut MetadataReader<'_>,
     tree: &Tree,

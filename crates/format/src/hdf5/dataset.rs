@@ -214,9 +214,9 @@ impl Chunks<'_> {
         if !(chunked.plain_edge && is_edge) {
             filter::undo(&shape.filters, mask, chunk_bytes, address, filters)?;
         }
-        let wanted = chunked.elements.min(shape.elements - first) as usize * value_bytes;
+        let required = chunked.elements.min(shape.elements - first) as usize * value_bytes;
         let short = "its values are fewer than its size";
-        let bytes = filters.chunk.get(..wanted);
+        let bytes = filters.chunk.get(..required);
         let bytes = bytes.ok_or_else(|| Hdf5Error::malformed("chunk", address, short))?;
         append(&shape.datatype, bytes, out);
         Ok(())

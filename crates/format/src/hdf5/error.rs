@@ -1,4 +1,4 @@
-//! What can be wrong with an HDF5 file. Every error names the byte of the file where it stands.
+//! What can be wrong with an HDF5 file. Every error names the byte of the file where it is.
 
 use super::vbz::VbzError;
 

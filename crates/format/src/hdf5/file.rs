@@ -9,7 +9,7 @@ use crate::read_at::ReadAt;
 
 const SIGNATURE: &[u8; 8] = b"\x89HDF\r\n\x1a\n";
 
-/// Bytes of a page of the metadata cache: a FAST5 read's object headers lie within a few of them.
+/// Bytes of a page of the metadata cache: a FAST5 read's object headers are within a few of them.
 const PAGE_BYTES: u64 = 4096;
 /// Pages that a scratch holds.
 const PAGES: usize = 32;
@@ -21,7 +21,7 @@ const MAX_STRUCTURE_BYTES: u64 = 1 << 28;
 #[derive(Clone)]
 pub struct Hdf5File {
     source: Arc<dyn ReadAt>,
-    /// Addresses count from here (user blocks may stand before it).
+    /// Addresses count from here (user blocks may be before it).
     base: u64,
     /// Bytes of the file from `base`.
     pub(super) size_bytes: u64,
@@ -131,7 +131,7 @@ impl Hdf5File {
         self.root
     }
 
-    /// Checks that `length` bytes at `address` lie in the file.
+    /// Checks that `length` bytes at `address` are in the file.
     pub(super) fn check(
         &self,
         address: u64,

@@ -80,8 +80,8 @@ impl FractalHeap {
         })
     }
 
-    /// Reads the object with this ID into `out`; returns where it stands in the file, or the heap's
-    /// own address for one that stands in its ID.
+    /// Reads the object with this ID into `out`; returns where it is in the file, or the heap's
+    /// own address for one that is in its ID.
     pub(super) fn read(
         &self,
         reader: &mut MetadataReader<'_>,
@@ -121,7 +121,7 @@ impl FractalHeap {
             .ok_or_else(|| Hdf5Error::malformed(WHAT, self.address, "a row is too large"))
     }
 
-    /// Finds where in the file byte `offset` of the heap stands (III.G, the doubling table).
+    /// Finds where in the file byte `offset` of the heap is (III.G, the doubling table).
     fn locate(
         &self,
         reader: &mut MetadataReader<'_>,

@@ -2,7 +2,7 @@
 //!
 //! A [`Hdf5File`] is opened once and never changes; threads share it and each brings its own
 //! [`Hdf5Scratch`], which holds a small cache of metadata pages and all buffers. Reading an object
-//! after the first asks for no memory beyond what these buffers have grown to.
+//! after the first allocates no memory beyond what these buffers have grown to.
 //!
 //! What is read (section numbers are those of the *HDF5 File Format Specification*, version 3.0):
 //! superblocks 0 to 3 (II); object headers 1 and 2 with continuations (IV.A); groups as symbol

@@ -31,7 +31,7 @@ impl MessageKind {
     pub(super) const ATTRIBUTE_INFO: Self = Self(0x15);
 }
 
-/// What stands in front of each message, by the version of the object header.
+/// What is before each message, by the version of the object header.
 #[derive(Debug, Clone, Copy)]
 enum MessagePrefix {
     Version1,
@@ -51,11 +51,11 @@ impl MessagePrefix {
     }
 }
 
-/// Where a message lies.
+/// Where a message is.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Message {
     pub(super) kind: MessageKind,
-    /// Bit 1: the body stands elsewhere.
+    /// Bit 1: the body is elsewhere.
     pub(super) flags: u8,
     start: usize,
     end: usize,

@@ -3,7 +3,7 @@
 //! A chunk is the number of bytes that it stands for (`u32`, little-endian), then a payload, as a
 //! zstd frame unless the level is 0. The payload is the bytes themselves (integer size 0), or the
 //! [`stream_vbyte`] coding of 32-bit values, which are zigzag-coded differences where the client
-//! asked for them: for 16-bit integers that is the coding of BLOW5's svb-zd. Version 1 codes single
+//! requested them: for 16-bit integers that is the coding of BLOW5's svb-zd. Version 1 codes single
 //! bytes in half bytes. The layout is that of Oxford Nanopore's vbz_compression 1.0.
 
 use zstd::bulk::Decompressor;

@@ -192,7 +192,7 @@ pub struct GroupPlace {
 /// A member of a group that is being made: its name and the address of its header.
 pub(crate) type Member<'a> = (&'a [u8], u64);
 
-/// Appends objects and knows where they come to stand.
+/// Appends objects and knows where they come to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hdf5Writer {
     /// Address of the first byte of what the caller appends to now.

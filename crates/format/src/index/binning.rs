@@ -68,7 +68,7 @@ impl BinningScheme {
     }
 
     /// The smallest bin that holds `[start, end)`. A record without a position, `[-1, 0)`, falls
-    /// into the bin in front of the smallest level's first, as htslib has it.
+    /// into the bin before the smallest level's first, as htslib has it.
     #[must_use]
     pub(crate) const fn bin(self, start: i64, end: i64) -> u32 {
         let last = end - 1;

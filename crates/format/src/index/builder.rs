@@ -154,7 +154,7 @@ impl IndexBuilder {
         Ok(out)
     }
 
-    /// The bytes of a CSI file before BGZF compression, which the format asks for.
+    /// The bytes of a CSI file before BGZF compression, which the format requires.
     ///
     /// # Errors
     /// [`IndexError::TooManyEntries`].

@@ -21,7 +21,7 @@ pub struct IndexFragment {
     pub(super) runs: Vec<Run>,
     /// One part per reference, in order.
     pub(super) parts: Vec<Part>,
-    /// Offsets per window, the parts' one behind the other.
+    /// Offsets per window, the parts' one after the other.
     pub(super) windows: Vec<u64>,
     /// Records without a reference.
     pub(super) no_coordinate: NoCoordinate,
@@ -151,7 +151,7 @@ impl IndexFragment {
         if end < position || end > limit_bp {
             return Err(IndexError::OutOfRange { reference_id, start: position, end, limit_bp });
         }
-        // A record on a reference without a position counts as lying on its first base.
+        // A record on a reference without a position counts as being on its first base.
         let position = position.max(0);
         let end = end.max(position + 1).min(limit_bp);
         self.check_order(reference, position)?;

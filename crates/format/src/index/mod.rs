@@ -4,7 +4,7 @@
 //! A worker that deflates a run of sorted records collects an [`IndexFragment`] with positions
 //! relative to its own bytes; [`IndexBuilder`] puts the fragments together in file order. However
 //! the records are cut into fragments, the index is the same. Contents (chunks, linear index,
-//! metadata bin, counts) follow what htslib 1.16 writes; the bins of a reference stand in
+//! metadata bin, counts) follow what htslib 1.16 writes; the bins of a reference are in
 //! ascending order, where htslib's order is that of its hash table.
 //!
 //! Sources: SAM specification v1, section 5 (binning, BAI) and CSI specification v1.
@@ -25,7 +25,7 @@ pub use query::{BadIndex, IndexedRegion, first_offset};
 /// Why records cannot be indexed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum IndexError {
-    /// A record starts in front of its predecessor (or one with a coordinate follows one without).
+    /// A record starts before its predecessor (or one with a coordinate follows one without).
     #[error(
         "records are not sorted by coordinate: reference {reference_id} position {position} \
          (0-based) comes after a later one"
@@ -36,7 +36,7 @@ pub enum IndexError {
         /// Its 0-based position.
         position: i64,
     },
-    /// A record ends in front of its start or beyond what the binning scheme can hold.
+    /// A record ends before its start or beyond what the binning scheme can hold.
     #[error(
         "alignment {start}-{end} (0-based) on reference {reference_id} is outside of the \
          index's {limit_bp} bp"

@@ -35,7 +35,7 @@ pub enum BadIndex {
     },
 }
 
-/// A stretch of a reference sequence of a BAM file.
+/// A region of a reference sequence of a BAM file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexedRegion {
     /// Reference sequences in the header of the file.
@@ -67,17 +67,17 @@ pub fn first_offset(
     }
     let mut ignored = Found::default();
     for _ in 0..region.reference {
-        read_reference(&mut words, kind, |_| Wanted::default(), None, &mut ignored)?;
+        read_reference(&mut words, kind, |_| Requested::default(), None, &mut ignored)?;
     }
     let (first, last) = (region.bases.start, region.bases.end.saturating_sub(1));
-    let wanted = |bin| Wanted {
+    let requested = |bin| Requested {
         chunks: scheme.overlaps(bin, first, last),
         level: scheme.overlaps(bin, first, first).then(|| scheme.level(bin)),
     };
     let window = usize::try_from(first >> scheme.min_shift()).ok();
     let mut found = Found::default();
-    read_reference(&mut words, kind, wanted, window, &mut found)?;
-    // In front of `lowest` no record reaches as far as the region's first base.
+    read_reference(&mut words, kind, requested, window, &mut found)?;
+    // Before `lowest` no record reaches as far as the region's first base.
     let lowest = found.lowest;
     let starts = found.chunks.iter().filter(|chunk| chunk.end > lowest);
     Ok(starts.map(|chunk| VirtualOffset::from_raw(chunk.start.max(lowest))).min())
@@ -90,9 +90,9 @@ enum Kind {
     Csi,
 }
 
-/// What of a bin is wanted.
+/// What of a bin is requested.
 #[derive(Default)]
-struct Wanted {
+struct Requested {
     chunks: bool,
     /// Its level, if it holds the first base of the region.
     level: Option<u32>,
@@ -128,20 +128,20 @@ fn read_head(words: &mut Words<'_>) -> Result<(Kind, BinningScheme), BadIndex> {
 fn read_reference(
     words: &mut Words<'_>,
     kind: Kind,
-    wanted: impl Fn(u32) -> Wanted,
+    requested: impl Fn(u32) -> Requested,
     window: Option<usize>,
     found: &mut Found,
 ) -> Result<(), BadIndex> {
     let mut deepest = None;
     for _ in 0..words.count()? {
-        let wanted = wanted(words.u32()?);
+        let requested = requested(words.u32()?);
         let first_of_bin = if kind == Kind::Csi { words.u64()? } else { 0 };
-        if kind == Kind::Csi && wanted.level > deepest {
-            (deepest, found.lowest) = (wanted.level, first_of_bin);
+        if kind == Kind::Csi && requested.level > deepest {
+            (deepest, found.lowest) = (requested.level, first_of_bin);
         }
         for _ in 0..words.count()? {
             let chunk = words.u64()?..words.u64()?;
-            if wanted.chunks {
+            if requested.chunks {
                 found.chunks.push(chunk);
             }
         }

@@ -205,7 +205,7 @@ proptest! {
     }
 
     #[test]
-    fn regions_begin_in_front_of_their_records(
+    fn regions_begin_before_their_records(
         entries in entries(), reference in 0_usize..3,
         start in prop_oneof![0_u64..60_000, 0_u64..1 << 29],
         length in prop_oneof![1_u64..100, 1_u64..1 << 29], cut in any::<prop::sample::Index>(),
@@ -218,7 +218,7 @@ proptest! {
             bases.start < to && bases.end > from
         };
         let first = of_reference().filter(reaches(start, end)).map(|entry| entry.4).min();
-        // As far as windows and chunks tell: what reaches into the first window or lies behind.
+        // As far as windows and chunks show: what reaches into the first window or is after.
         let nearest = of_reference().filter(reaches(start >> 14 << 14, 1 << 30)).map(|it| it.4);
         let nearest = nearest.min();
         for is_csi in [false, true] {
@@ -257,7 +257,7 @@ proptest! {
 }
 
 #[test]
-fn a_region_s_first_record_is_told() {
+fn a_region_s_first_record_is_reported() {
     let at = |block| VirtualOffset::new(block, 7).unwrap();
     // Two to a window of 16 kbp, and one that reaches over three windows.
     let places = [(0, 100), (9_000, 9_100), (20_000, 60_000), (30_000, 30_100), (70_000, 70_100)];
@@ -274,7 +274,7 @@ fn a_region_s_first_record_is_told() {
         };
         t(1, 0..10, Some(0));
         t(1, 40_000..40_001, Some(2));
-        // The small bin of the last record is merged into one that begins in front of it, and CSI
+        // The small bin of the last record is merged into one that begins before it, and CSI
         // has no windows.
         t(1, 69_000..80_000, Some(if is_csi { 2 } else { 4 }));
         t(1, 200_000..300_000, None);
@@ -292,7 +292,7 @@ fn bad_indices_are_refused() {
     t(b"BAM\x01", BadIndex::NotAnIndex);
     t(b"BAI\x01", BadIndex::Truncated { byte: 4 });
     t(b"BAI\x01\x03\0\0\0", BadIndex::References { found: 3, expected: 2 });
-    // Counts that nothing stands behind.
+    // Counts with nothing after them.
     t(b"BAI\x01\x02\0\0\0\xff\xff\xff\xff", BadIndex::Truncated { byte: 12 });
     let csi = |words: [u32; 4]| {
         let bytes = words.iter().flat_map(|word| word.to_le_bytes());

@@ -1,4 +1,4 @@
-//! The container: where in a POD5 file which table lies (POD5 Format Specification, "Combined file
+//! The container: where in a POD5 file which table is (POD5 Format Specification, "Combined file
 //! Layout").
 //!
 //! ```text
@@ -16,7 +16,7 @@ use crate::read_at::ReadAt;
 
 /// First and last bytes of a POD5 file.
 pub(crate) const SIGNATURE: [u8; 8] = [0x8B, b'P', b'O', b'D', b'\r', b'\n', 0x1A, b'\n'];
-/// What stands before the footer.
+/// What is before the footer.
 pub(crate) const FOOTER_MAGIC: [u8; 8] = *b"FOOTER\0\0";
 /// Signature and section marker.
 const HEAD_BYTES: u64 = 8 + 16;
@@ -32,7 +32,7 @@ pub struct Span {
     pub len: u64,
 }
 
-/// What the footer says. All spans lie in the file.
+/// What the footer says. All spans are in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Container {
     /// Identifier of the file, a UUID in text.
@@ -71,7 +71,7 @@ impl Container {
         Self::parse(&footer, footer_at)
     }
 
-    /// `footer_at` bounds the tables: they all lie before it.
+    /// `footer_at` bounds the tables: they all are before it.
     fn parse(footer: &[u8], footer_at: u64) -> Result<Self, Pod5FormatError> {
         let flat = in_flatbuffer(footer_at);
         let root = Table::root(footer).map_err(flat)?;

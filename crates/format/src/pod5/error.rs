@@ -2,7 +2,7 @@
 
 use super::flatbuffers::FlatError;
 
-/// Why bytes are not the POD5 that is asked for. Places are bytes from the start of the file.
+/// Why bytes are not the POD5 that is requested. Places are bytes from the start of the file.
 #[derive(Debug, thiserror::Error)]
 pub enum Pod5FormatError {
     /// The bytes could not be read.
@@ -62,7 +62,7 @@ pub enum Pod5FormatError {
         /// Near which byte of the file.
         at: u64,
     },
-    /// The signal of a read lies in a row that the Signal table has not.
+    /// The signal of a read is in a row that the Signal table has not.
     #[error("signal row {row} is not in the signal table")]
     NoRow {
         /// Number of the row.

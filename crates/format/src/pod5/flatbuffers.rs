@@ -1,7 +1,8 @@
 //! Reading of FlatBuffers, for the few tables that POD5 and Arrow keep in them.
 //!
 //! Every offset is checked where it is followed, so hostile bytes give an error and never a panic.
-//! What a caller asks per element of a vector it must bound itself: many elements may share bytes.
+//! What a caller allocates per element of a vector it must bound itself: many elements may share
+//! bytes.
 
 /// An offset or a length that leads out of the buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -37,7 +38,7 @@ fn array<const N: usize>(bytes: &[u8], at: usize) -> Result<[u8; N], FlatError> 
     found.ok_or(FlatError { what: "a value past the end", at })
 }
 
-/// Follows the unsigned offset that stands at `at`.
+/// Follows the unsigned offset that is at `at`.
 fn target(bytes: &[u8], at: usize) -> Result<usize, FlatError> {
     let offset = u32::from_le_bytes(array(bytes, at)?) as usize;
     at.checked_add(offset).ok_or(FlatError { what: "an offset that overflows", at })
@@ -62,7 +63,7 @@ impl<'a> Table<'a> {
         Ok(Self { bytes, at, slots })
     }
 
-    /// Where field `field` stands, if it does.
+    /// Where field `field` is, if it does.
     fn place(&self, field: usize) -> Option<usize> {
         let slot = self.slots.get(2 * field..2 * field + 2)?;
         let offset = usize::from(u16::from_le_bytes([slot[0], slot[1]]));
@@ -76,7 +77,7 @@ impl<'a> Table<'a> {
     /// An unsigned byte or a boolean; 0 when absent.
     ///
     /// # Errors
-    /// When it lies outside the buffer; so for all below.
+    /// When it is outside the buffer; so for all below.
     pub fn u8(&self, field: usize) -> Result<u8, FlatError> {
         Ok(self.scalar::<1>(field)?.map_or(0, |[byte]| byte))
     }
@@ -149,7 +150,7 @@ impl<'a> Vector<'a> {
         Ok(Self { bytes, start, element_bytes, len })
     }
 
-    /// Number of elements. All of them lie in the buffer.
+    /// Number of elements. All of them are in the buffer.
     #[must_use]
     pub(crate) fn len(&self) -> usize {
         self.len

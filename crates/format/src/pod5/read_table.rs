@@ -170,7 +170,7 @@ impl ReadTable {
         let bytes = layout.rows.checked_mul(16);
         let fits = values.filter(|values| bytes.is_some_and(|bytes| bytes <= values.len));
         let values = fits.ok_or(malformed)?;
-        // Bounded by the body of the batch, which lies in the file.
+        // Bounded by the body of the batch, which is in the file.
         let start = out.len();
         out.resize(start + layout.rows as usize, [0; 16]);
         let bytes = out[start..].as_flattened_mut();
@@ -380,7 +380,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_stand_in_the_order_of_their_numbers() {
+    fn names_are_in_the_order_of_their_numbers() {
         assert_eq!(NAMES[Name::ReadNumber as usize], "read_number");
         assert_eq!(NAMES[Name::Channel32Bit as usize], "channel_32bit");
         assert_eq!(NAMES[Name::EndReason as usize], "end_reason");

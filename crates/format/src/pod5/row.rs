@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_that_claims_too_much_is_refused_before_memory_is_asked_for() {
+    fn a_row_that_claims_too_much_is_refused_before_memory_is_allocated() {
         let frame = zstd::bulk::compress(&[0, 2, 1, 0], 1).unwrap();
         for samples in [1, 4, 1 << 20, MAX_ROW_SAMPLES] {
             let refused = decode(RowCoding::Vbz, &frame, samples);

@@ -1,4 +1,4 @@
-//! The Signal table: where in the file the signal of a row lies.
+//! The Signal table: where in the file the signal of a row is.
 
 use std::sync::OnceLock;
 
@@ -9,16 +9,16 @@ use crate::read_at::ReadAt;
 
 const TABLE: &str = "signal";
 
-/// Where the signal of a row lies.
+/// Where the signal of a row is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SignalRow {
-    /// Its bytes in the file; they lie in it.
+    /// Its bytes in the file; they are in it.
     pub span: Span,
     /// Its samples, as it says.
     pub samples: u32,
 }
 
-/// Where the rows of a batch lie.
+/// Where the rows of a batch are.
 #[derive(Debug)]
 struct Rows {
     /// Start of what `bounds` count from, in the file.
@@ -28,8 +28,8 @@ struct Rows {
     samples: Box<[u32]>,
 }
 
-/// The table. The places of a batch's rows (12 bytes each) are read when the first of them is asked
-/// for, and kept: several threads may ask at once.
+/// The table. The places of a batch's rows (12 bytes each) are read when the first of them is
+/// requested for, and kept: several threads may ask at once.
 #[derive(Debug)]
 pub struct SignalTable {
     table: ArrowTable,
@@ -79,7 +79,7 @@ impl SignalTable {
         self.coding
     }
 
-    /// Where row `row` of the table lies.
+    /// Where row `row` of the table is.
     ///
     /// # Errors
     /// When there is no such row, or its batch is damaged.
@@ -103,7 +103,7 @@ impl SignalTable {
         Ok(SignalRow { span, samples })
     }
 
-    /// Reads where the rows of a batch lie.
+    /// Reads where the rows of a batch are.
     fn rows(&self, file: &dyn ReadAt, batch: usize) -> Result<Rows, Pod5FormatError> {
         let layout = self.table.layout(file, batch)?;
         let at = layout.at;
@@ -144,7 +144,7 @@ impl SignalTable {
     }
 }
 
-/// `count` numbers of `N` bytes from a buffer of a batch, which lies in the file.
+/// `count` numbers of `N` bytes from a buffer of a batch, which is in the file.
 fn read_numbers<const N: usize>(
     file: &dyn ReadAt,
     layout: &BatchLayout,

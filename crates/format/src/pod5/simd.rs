@@ -21,7 +21,7 @@ pub(super) struct Progress {
 pub(super) fn decode(keys: &[u8], data: &[u8], out: &mut [i16]) -> Progress {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("ssse3") {
-        // SAFETY: the machine has SSSE3, the only feature that the function asks for.
+        // SAFETY: the machine has SSSE3, the only feature that the function requires.
         return unsafe { x86::decode(keys, data, out) };
     }
     let _ = (keys, data, out);

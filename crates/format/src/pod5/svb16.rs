@@ -21,7 +21,7 @@ pub enum Svb16Error {
     },
     /// Keys and data are of different length.
     #[error(
-        "the keys of {samples} samples ask for {want_bytes} bytes of data, there are {have_bytes}"
+        "the keys of {samples} samples require {want_bytes} bytes of data, there are {have_bytes}"
     )]
     Data {
         /// Bytes of data that the keys ask for.

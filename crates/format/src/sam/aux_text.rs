@@ -39,7 +39,7 @@ fn append_field(field: &[u8], out: &mut Vec<u8>) -> Result<(), &'static str> {
             [letter] if is_character(*letter) => out.extend_from_slice(&[b'A', *letter]),
             _ => return Err("is not one printable character"),
         },
-        // `I` stands in old files.
+        // `I` is in old files.
         b'i' | b'I' => append_integer(value, out)?,
         b'f' => {
             out.push(b'f');

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use super::aux_text;
 use super::decimal::decimal;
 use super::error::{SamError, shown};
-use crate::bam::{CigarOps, Flags, Reference, cigar, hard_clips_stand_at_the_ends, reg2bin};
+use crate::bam::{CigarOps, Flags, Reference, cigar, hard_clips_are_at_the_ends, reg2bin};
 use crate::names::check_read_name;
 
 /// Most CIGAR operations that a record's own field holds; more go to the `CG` field (SAM
@@ -98,7 +98,7 @@ pub fn parse_record(
     result
 }
 
-/// The fields in front of the auxiliary ones, and the rest.
+/// The fields before the auxiliary ones, and the rest.
 fn split(line: &[u8]) -> Result<([&[u8]; 11], &[u8]), SamError> {
     let mut fields = [&line[..0]; 11];
     let mut rest = Some(line);
@@ -194,7 +194,7 @@ fn append_cigar(text: &[u8], out: &mut Vec<u8>) -> Result<Lengths, SamError> {
         lengths.span += if cigar::consumes_reference(code) { length.into() } else { 0 };
     }
     let ops = CigarOps::of(&out[start..]);
-    if lengths.ops == 0 || !hard_clips_stand_at_the_ends(ops) {
+    if lengths.ops == 0 || !hard_clips_are_at_the_ends(ops) {
         return Err(bad("CIGAR", text));
     }
     Ok(lengths)

@@ -119,7 +119,7 @@ impl Default for SignalHeader {
     }
 }
 
-/// The auxiliary values of one read, one behind the other in one buffer: a scalar as its
+/// The auxiliary values of one read, one after the other in one buffer: a scalar as its
 /// little-endian bytes, an array as those of its elements, a string without NUL.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AuxiliaryValues {

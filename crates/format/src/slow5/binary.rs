@@ -4,7 +4,7 @@
 //! `u32` read group, four `f64` (digitisation, offset, range, sampling rate), `u64` length and the
 //! signal, the auxiliary fields of the header. The signal's length counts samples when the signal
 //! is not coded and bytes when it is (so slow5lib; the specification does not say). An array has
-//! its `u64` number of elements in front. Everything is little-endian.
+//! preceded by its number of elements as a `u64`. Everything is little-endian.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ use crate::signal::{AuxiliaryValues, SignalHeader, SignalRead, read_id};
 
 /// What ends a BLOW5 file.
 pub const END_OF_FILE: [u8; 5] = *b"5WOLB";
-/// Bytes in front of a record.
+/// Bytes before a record.
 pub const LENGTH_BYTES: usize = 8;
 
 /// Level of Zstandard, as slow5lib has it.
@@ -30,19 +30,19 @@ const ZSTD_LEVEL: i32 = 1;
 /// Bytes that hold the read id of nearly every record: its length and a UUID.
 const USUAL_ID_BYTES: usize = 2 + 64;
 
-/// What stands where a record may start.
+/// What is where a record may start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Frame {
-    /// A record of so many stored bytes behind its length.
+    /// A record of so many stored bytes after its length.
     Record {
         /// Stored bytes; they are within the file where its end is known.
         stored_bytes: usize,
     },
-    /// The end marker, and the file's end behind it.
+    /// The end marker, and the file's end after it.
     EndOfFile,
 }
 
-/// Tells what stands at a record boundary. `bytes` are the next [`LENGTH_BYTES`] there, fewer only
+/// Returns what is at a record boundary. `bytes` are the next [`LENGTH_BYTES`] there, fewer only
 /// where the file ends; `remaining_bytes` is what the file has from here on, where that is known.
 ///
 /// # Errors
@@ -53,9 +53,9 @@ pub fn parse_frame(bytes: &[u8], remaining_bytes: Option<u64>) -> Result<Frame, 
         return if is_end { Ok(Frame::EndOfFile) } else { Err(FrameError::NoEndMarker) };
     };
     // Files that were joined byte by byte have an end marker and a header in the middle.
-    let (marker, behind) = length.split_at(END_OF_FILE.len());
+    let (marker, after) = length.split_at(END_OF_FILE.len());
     if length.starts_with(&header::BINARY_MAGIC)
-        || marker == END_OF_FILE && header::BINARY_MAGIC.starts_with(behind)
+        || marker == END_OF_FILE && header::BINARY_MAGIC.starts_with(after)
     {
         return Err(FrameError::SecondHeader);
     }
@@ -89,7 +89,7 @@ impl RecordDecoder {
         Ok(Self { signal: compression.signal, inflation, inflate_time, scratch })
     }
 
-    /// Replaces `read` by the record in `stored`, the bytes behind its length.
+    /// Replaces `read` by the record in `stored`, the bytes after its length.
     ///
     /// # Errors
     /// When the bytes are not a record of this header; `read` is undefined then.
@@ -119,7 +119,7 @@ impl RecordDecoder {
     /// as the record states it.
     ///
     /// # Errors
-    /// As [`RecordDecoder::decode`]; coded samples are not looked at behind their number.
+    /// As [`RecordDecoder::decode`]; coded samples are not looked at after their number.
     pub fn decode_without_samples(
         &mut self,
         stored: &[u8],
@@ -145,7 +145,7 @@ impl RecordDecoder {
     }
 
     /// Replaces `out` by the record's read id, inflating no more than it takes: some bytes of zlib,
-    /// a block of zstd. `stored` may end anywhere behind those.
+    /// a block of zstd. `stored` may end anywhere after those.
     ///
     /// # Errors
     /// When the bytes do not give a read id.
@@ -204,7 +204,7 @@ impl<'a> Fields<'a> {
         self.take(bytes.ok_or(RecordError::Truncated { field, offset })?, field)
     }
 
-    /// Everything in front of the auxiliary fields; gives the bytes of the signal.
+    /// Everything before the auxiliary fields; gives the bytes of the signal.
     fn read_primary(
         &mut self,
         signal: SignalCompression,
@@ -283,7 +283,7 @@ impl RecordEncoder {
         Ok(Self { signal: compression.signal, deflation, scratch, body: Vec::new() })
     }
 
-    /// Appends the read as a record with its length in front; nothing when it fails. The bytes are
+    /// Appends the read as a record preceded by its length; nothing when it fails. The bytes are
     /// those that slow5lib writes, but for [`RecordCompression::ZlibFast`].
     ///
     /// # Errors

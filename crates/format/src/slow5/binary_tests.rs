@@ -242,7 +242,7 @@ fn a_read_that_does_not_fit_its_header_is_not_written() {
 }
 
 #[test]
-fn what_stands_at_a_boundary() {
+fn what_is_at_a_boundary() {
     fn t(bytes: &[u8], remaining: Option<u64>, expected: Result<Frame, FrameError>) {
         assert_eq!(parse_frame(bytes, remaining), expected);
     }
@@ -261,7 +261,7 @@ fn what_stands_at_a_boundary() {
     t(&[255; 8], Some(100), past(u64::MAX, 92));
     t(&[255; 8], None, Err(FrameError::TooLong(u64::MAX)));
     t(&(MAX_BODY_BYTES as u64).to_le_bytes(), None, record(MAX_BODY_BYTES));
-    // The end marker in the middle is data, unless a header stands behind it.
+    // The end marker in the middle is data, unless a header is after it.
     t(b"5WOLB\0\0\0", Some(1 << 40), Err(FrameError::TooLong(0x42_4C4F_5735)));
     t(b"5WOLBBLO", Some(1 << 40), Err(FrameError::SecondHeader));
     t(b"BLOW5\x01\0\x02", None, Err(FrameError::SecondHeader));

@@ -26,7 +26,7 @@ pub enum HeaderError {
     /// The header is longer than [`super::limits::MAX_HEADER_BYTES`].
     #[error("the header is longer than {} bytes", super::limits::MAX_HEADER_BYTES)]
     TooLong,
-    /// The text of a binary header ends before or behind the stated length.
+    /// The text of a binary header ends before or after the stated length.
     #[error("the text of the header has {parsed_bytes} bytes, {stated_bytes} are stated")]
     TextLength {
         /// Length in the fixed part.
@@ -108,7 +108,7 @@ pub enum SignalError {
     /// The frame ends before what it announces.
     #[error("coded signal is cut short")]
     Truncated,
-    /// The frame goes on behind its last sample.
+    /// The frame goes on after its last sample.
     #[error("coded signal has {0} bytes too many")]
     TrailingBytes(usize),
     /// More samples or exceptions than the frame's bytes can hold.
@@ -120,7 +120,7 @@ pub enum SignalError {
     /// A shift of more than 5.
     #[error("ex-zd shifts by {0} bits, at most 5 are possible")]
     ExZdShift(u8),
-    /// A position of an exception that is not behind the one before, or past the last sample.
+    /// A position of an exception that is not after the one before, or past the last sample.
     #[error("ex-zd puts exception {0} past the last sample")]
     ExZdPosition(usize),
     /// The value of an exception does not fit 16 bits.
@@ -143,7 +143,7 @@ pub enum RecordError {
         /// Where the field starts in the inflated record, or the line.
         offset: usize,
     },
-    /// Bytes behind the last field.
+    /// Bytes after the last field.
     #[error("record has {0} bytes after its last field")]
     TrailingBytes(usize),
     /// Bytes that are not a good zlib stream.
@@ -222,7 +222,7 @@ pub enum FrameError {
     PastEnd {
         /// Stated size.
         stored_bytes: u64,
-        /// Bytes behind the size.
+        /// Bytes after the size.
         remaining_bytes: u64,
     },
     /// The record's stated size is above [`super::limits::MAX_BODY_BYTES`].

@@ -1,5 +1,5 @@
 //! ex-zd: differences of neighbouring samples, zigzag-coded, a byte each; what does not fit a byte
-//! stands apart. Samples whose low bits are all zero are shifted first.
+//! is apart. Samples whose low bits are all zero are shifted first.
 //!
 //! Source: Gamaarachchi et al., Genome Research 35 (2025) 1574, and slow5lib, which defines the
 //! bytes: `u8` version 0, `u64` samples, `u8` shift q of 0 to 5, `u16` first number, `u32` number
@@ -82,7 +82,7 @@ pub fn encode(
     Ok(())
 }
 
-/// Appends a StreamVByte coding with its length in front.
+/// Appends a StreamVByte coding preceded by its length.
 fn append_counted(count: usize, values: impl Iterator<Item = u32>, out: &mut Vec<u8>) {
     let start = out.len();
     out.extend_from_slice(&[0; 4]);
@@ -147,7 +147,7 @@ impl<'a> Frame<'a> {
 /// Number of samples that the frame states.
 ///
 /// # Errors
-/// As [`decode`], as far as the fixed part tells.
+/// As [`decode`], as far as the fixed part shows.
 pub fn count(frame: &[u8]) -> Result<usize, SignalError> {
     Ok(Frame::read(frame)?.samples)
 }
@@ -177,7 +177,7 @@ pub fn decode_scalar(
     decode_by(|_, previous, _| (0, previous), frame, scratch, samples)
 }
 
-/// Decodes with `kernel`, which does as many samples as it likes and tells how many, and their
+/// Decodes with `kernel`, which does as many samples as it likes and returns how many, and their
 /// sum.
 fn decode_by(
     kernel: impl Fn(&mut [i16], i16, u32) -> (usize, i16),
@@ -209,7 +209,7 @@ fn decode_by(
     Ok(())
 }
 
-/// Positions and values of the exceptions into the scratch; gives the bytes behind them.
+/// Positions and values of the exceptions into the scratch; gives the bytes after them.
 fn read_exceptions<'a>(frame: &Frame<'a>, scratch: &mut Scratch) -> Result<&'a [u8], SignalError> {
     let Scratch { positions, values, .. } = scratch;
     positions.clear();
@@ -242,11 +242,11 @@ fn split_u32(bytes: &[u8]) -> Result<(u32, &[u8]), SignalError> {
     Ok((u32::from_le_bytes(*value), rest))
 }
 
-/// Takes bytes with their number in front from the front of `rest`.
+/// Takes bytes preceded by their number from the front of `rest`.
 fn take_counted<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8], SignalError> {
-    let (length, behind) = split_u32(rest)?;
-    let (taken, behind) = behind.split_at_checked(length as usize).ok_or(SignalError::Truncated)?;
-    *rest = behind;
+    let (length, after) = split_u32(rest)?;
+    let (taken, after) = after.split_at_checked(length as usize).ok_or(SignalError::Truncated)?;
+    *rest = after;
     Ok(taken)
 }
 
@@ -362,7 +362,7 @@ mod tests {
 
     /// Found by fuzzing: the first of five exceptions was the last number.
     #[test]
-    fn exceptions_too_far_behind_for_the_plain_numbers() {
+    fn exceptions_too_far_ahead_for_the_plain_numbers() {
         let frame = [
             &[0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 7, 0, 2, 0, 0, 0][..],
             &[3, 0, 0, 0, 0, 7, 5, 3, 0, 0, 0, 0, 1, 1],

@@ -2,7 +2,7 @@
 //!
 //! Text (SLOW5 specification 1.0.0, "SLOW5 ASCII"): `#slow5_version`, `#num_read_groups`, a line
 //! `@name value...` per attribute with one value per read group, the types of the columns, their
-//! names; fields are separated by tabs, a missing value is `.`. BLOW5 has 64 bytes in front of the
+//! names; fields are separated by tabs, a missing value is `.`. BLOW5 has 64 bytes before the
 //! same text without its first two lines, which say what those would, and the text's length.
 //!
 //! Versions 0.1.0 to 1.0.0 are read. Attributes come back in byte order, as slow5lib writes them.
@@ -33,7 +33,7 @@ const TEXT_AT: usize = 68;
 /// Most labels of an enum; the value 255 is "missing".
 const MAX_LABELS: usize = 255;
 
-/// Reads the header at the start of `bytes`, which may go on behind it or end within it: `None`
+/// Reads the header at the start of `bytes`, which may go on after it or end within it: `None`
 /// then. Gives the header and its length in bytes.
 ///
 /// # Errors
@@ -218,7 +218,7 @@ fn parse_version(text: &[u8]) -> Option<Slow5Version> {
 /// Lines that end in a line feed.
 struct Lines<'a> {
     bytes: &'a [u8],
-    /// Behind the last line given.
+    /// One past the last line given.
     at: usize,
     /// Number of the last line given.
     line: usize,
@@ -282,7 +282,7 @@ fn parse_attribute(line: &[u8], header: &mut SignalHeader) -> Result<(), LineDef
     }
 }
 
-/// Fields behind the primary columns: each has a tab in front.
+/// Fields after the primary columns: each follows a tab.
 fn columns(text: &[u8]) -> Option<Vec<&[u8]>> {
     if text.is_empty() {
         return Some(Vec::new());

@@ -1,4 +1,4 @@
-//! The index of a SLOW5 or BLOW5 file (`.idx` behind the file's name): where each read is.
+//! The index of a SLOW5 or BLOW5 file (`.idx` after the file's name): where each read is.
 //!
 //! Source: SLOW5 specification 1.0.0, "SLOW5 index". 64 bytes of header, then an entry per read in
 //! the order of the file (`u16` length and the read id, `u64` offset, `u64` size), then a footer.
@@ -68,7 +68,7 @@ pub fn parse(bytes: &[u8]) -> Result<(Slow5Version, Entries<'_>), IndexError> {
     Ok((version, Entries { body, at: HEADER_BYTES }))
 }
 
-/// Entries of an index, in its order. Ends behind the first defect.
+/// Entries of an index, in its order. Ends after the first defect.
 #[derive(Debug, Clone)]
 pub struct Entries<'a> {
     body: &'a [u8],

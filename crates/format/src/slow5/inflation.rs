@@ -83,7 +83,7 @@ impl Inflation {
         }
     }
 
-    /// Fills `out` from the front as far as the stored bytes give bytes for it; tells how far.
+    /// Fills `out` from the front as far as the stored bytes give bytes for it; returns how far.
     pub(super) fn first_bytes(
         &mut self,
         stored: &[u8],
@@ -155,7 +155,7 @@ fn inflate_zstd(
     if size > most {
         return Err(RecordError::BadZstd("it states more bytes than it can hold"));
     }
-    // Not filled with zeros, which would cost more than the frame is worth where it lies.
+    // Not filled with zeros, which would cost more than the frame is worth where it is.
     body.clear();
     body.try_reserve(size).map_err(|_| RecordError::OutOfMemory(size))?;
     match context.decompress(body, stored) {

@@ -3,7 +3,7 @@
 //!
 //! Source: SLOW5 specification 1.0.0 (slow5specs). Where slow5lib does otherwise its way is
 //! followed, and the place says so. Nothing that a file states is believed before it is checked:
-//! a length never asks for more memory than the bytes at hand can hold.
+//! a length never allocates more memory than the bytes at hand can hold.
 
 pub mod binary;
 mod error;
@@ -31,7 +31,7 @@ pub enum RecordCompression {
     #[default]
     Zlib,
     /// A zlib stream as well, and files say so, but written by libdeflate in half the time, as
-    /// small within one percent: other bytes than slow5tools'. Only asked for; no file is read as
+    /// small within one percent: other bytes than slow5tools'. Only requested; no file is read as
     /// this.
     ZlibFast,
     /// A Zstandard frame (RFC 8878), level 1.

@@ -48,7 +48,7 @@ pub(super) fn append_float(value: f64, out: &mut Vec<u8>) {
     }
 }
 
-/// An unsigned integer: digits, no zero in front of others, within its type.
+/// An unsigned integer: digits without a leading zero, within its type.
 pub(super) fn parse_unsigned<T: FromStr>(text: &[u8]) -> Option<T> {
     if !text.iter().all(u8::is_ascii_digit) || (text.len() > 1 && text[0] == b'0') {
         return None;
@@ -56,11 +56,11 @@ pub(super) fn parse_unsigned<T: FromStr>(text: &[u8]) -> Option<T> {
     parse(text)
 }
 
-/// An integer: a minus perhaps, then digits; no zero in front unless a minus is.
+/// An integer: a minus perhaps, then digits; no leading zero, but after a minus.
 pub(super) fn parse_signed<T: FromStr>(text: &[u8]) -> Option<T> {
     let digits = text.strip_prefix(b"-").unwrap_or(text);
-    let zero_in_front = text.len() > 1 && text[0] == b'0';
-    if !digits.iter().all(u8::is_ascii_digit) || zero_in_front {
+    let leading_zero = text.len() > 1 && text[0] == b'0';
+    if !digits.iter().all(u8::is_ascii_digit) || leading_zero {
         return None;
     }
     parse(text)
@@ -86,7 +86,7 @@ pub(super) fn parse_sample(text: &[u8]) -> Option<i16> {
     i16::try_from(if negative { -value } else { value }).ok()
 }
 
-/// A floating-point number of digits, at most one point, a minus perhaps in front; finite.
+/// A floating-point number of digits, at most one point, perhaps a leading minus; finite.
 pub(super) fn parse_float<T: FromStr + Into<f64> + Copy>(text: &[u8]) -> Option<T> {
     if !text.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'-')) {
         return None;

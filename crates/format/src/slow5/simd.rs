@@ -2,8 +2,8 @@
 //! which every machine of the last fifteen years has; elsewhere nothing is done here and the
 //! callers' plain loops do all.
 //!
-//! Every function does a part of the work, from the front, and tells how much; what it does is what
-//! the plain loops would do. Sums are modulo 2^16, as a sample is.
+//! Every function does a part of the work, from the front, and returns how much; what it does is
+//! what the plain loops would do. Sums are modulo 2^16, as a sample is.
 #![allow(unsafe_code)]
 
 /// What was done from the front of samples, a multiple of eight.
@@ -49,7 +49,7 @@ pub(super) fn encode_differences(
 
 /// Turns zigzag-coded differences of 16 bits into the samples they stand for, in place: sums from
 /// `previous` on, shifted left by `shift` bits. Does a multiple of eight from the front and gives
-/// their number and the sum behind them, not shifted.
+/// their number and the sum after them, not shifted.
 pub(super) fn accumulate(values: &mut [i16], previous: i16, shift: u32) -> (usize, i16) {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("ssse3") {
@@ -60,7 +60,7 @@ pub(super) fn accumulate(values: &mut [i16], previous: i16, shift: u32) -> (usiz
     (0, previous)
 }
 
-/// Puts the first `count` of `bytes`, as 16-bit numbers, at the front of `out`. What stands behind
+/// Puts the first `count` of `bytes`, as 16-bit numbers, at the front of `out`. What is after
 /// them in `out` may be overwritten.
 pub(super) fn widen(bytes: &[u8], out: &mut [i16], count: usize) {
     // Whole chunks are copied where there is room, beyond `count` if need be: a loop with a count

@@ -27,7 +27,7 @@ pub fn encode(count: usize, values: impl Iterator<Item = u32>, out: &mut Vec<u8>
 pub(super) const WRITTEN_BYTES: usize = 4;
 
 /// Codes numbers from the front of `keys`, which must be zero, and of `data`, which must have
-/// [`WRITTEN_BYTES`] of room behind the bytes of all but the last; gives the bytes of data.
+/// [`WRITTEN_BYTES`] of room after the bytes of all but the last; gives the bytes of data.
 pub(super) fn put(values: impl Iterator<Item = u32>, keys: &mut [u8], data: &mut [u8]) -> usize {
     let mut at = 0;
     for (index, value) in values.enumerate() {

@@ -47,7 +47,7 @@ fn encode_by(
     let mut previous = 0;
     for (index, block) in samples.chunks(BLOCK).enumerate() {
         let end = out.len();
-        // Three bytes for a difference of 17 bits, and what is written behind the last one.
+        // Three bytes for a difference of 17 bits, and what is written after the last one.
         out.resize(end + 3 * block.len() + simd::WRITTEN_BYTES, 0);
         let (keys, data) = out[keys_at..].split_at_mut(data_at - keys_at);
         let (keys, data) = (&mut keys[index * (BLOCK / 4)..], &mut data[end - data_at..]);
@@ -58,7 +58,7 @@ fn encode_by(
     Ok(())
 }
 
-/// Codes a block behind the sample `previous`; gives its bytes of data.
+/// Codes a block after the sample `previous`; gives its bytes of data.
 fn encode_block(
     kernel: impl Fn(&[i16], i16, &mut [u8], &mut [u8]) -> Done,
     samples: &[i16],
@@ -85,7 +85,7 @@ fn encode_block(
     }
 }
 
-/// Number of samples that the frame states, and the bytes behind it.
+/// Number of samples that the frame states, and the bytes after it.
 ///
 /// # Errors
 /// [`SignalError::Truncated`] when there is none, [`SignalError::CountTooLarge`] when the frame
@@ -106,7 +106,7 @@ pub fn decode(frame: &[u8], samples: &mut Vec<i16>) -> Result<(), SignalError> {
     decode_by(simd::decode_differences, frame, samples)
 }
 
-/// As [`decode`], of a coding that stands without its count.
+/// As [`decode`], of a coding that is stored without its count.
 ///
 /// # Errors
 /// As [`decode`].

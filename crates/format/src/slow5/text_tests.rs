@@ -85,7 +85,7 @@ fn a_line_of_other_columns_is_refused() {
     }
     let id = |length: usize| "x".repeat(length) + &PRIMARY[2..];
     t("", &[], "record is cut short in read_group");
-    // Whether it may be one is asked by whoever reads the file.
+    // Whether it may be one is checked by whoever reads the file.
     for length in [0, 255, 65_536] {
         assert_eq!(parsed(&id(length), &header(&[])).unwrap().read_id.len(), length);
     }

@@ -12,7 +12,7 @@ use libz_sys as z;
 /// What went wrong in zlib.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ZlibError {
-    /// The stream is broken, or what is asked of it makes no sense.
+    /// The stream is broken, or what is required of it makes no sense.
     Data,
     /// There is no memory for its state.
     Memory,
@@ -123,7 +123,7 @@ impl Inflater {
     }
 
     /// Fills `out` from the front as far as `stream`, which may end anywhere, gives bytes for it;
-    /// tells how far.
+    /// returns how far.
     pub(super) fn first_bytes(
         &mut self,
         stream: &[u8],

@@ -1,5 +1,5 @@
 //! Base modifications against the specification's own cases (hts-specs `test/SAMtags`): each SAM
-//! file stands beside what its tags mean, base by base.
+//! file is compared with what its tags mean, base by base.
 
 use std::fmt::Write;
 use std::fs;

@@ -1,5 +1,5 @@
-//! What every parser of this crate must survive, whatever the bytes. The property tests beside this
-//! file and the fuzz targets call the same functions; each panics where a promise is broken.
+//! What every parser of this crate must survive, whatever the bytes. The property tests next to
+//! this file and the fuzz targets call the same functions; each panics where a promise is broken.
 
 use seqloom_format::bam::edit::{
     append_tag, replace_cigar, replace_tag, retain_tags, set_tag, update_bin,
@@ -18,10 +18,9 @@ use seqloom_format::fastq::{
 };
 use seqloom_format::index::{BinningScheme, IndexFragment};
 use seqloom_format::introns::{IntronRows, KnownIntron};
-use seqloom_format::reads::ReadBlock;
-use seqloom_format::sam;
+use seqloom_format::{ReadBlock, sam};
 
-/// FASTQ or FASTA text: spans lie in the buffer, counts are those of the reads, a cut where
+/// FASTQ or FASTA text: spans are in the buffer, counts are those of the reads, a cut where
 /// `last_boundary` says changes nothing, and record starts are where a record may start.
 pub(crate) fn fastq(text: &[u8]) {
     let parsed = |grammar: Grammar, text: &[u8], at_eof: bool| {
@@ -203,7 +202,7 @@ pub(crate) fn record_edits(body: &[u8]) {
     }
 }
 
-/// Splice sites or GTF: introns are in order, and lie in their sequences.
+/// Splice sites or GTF: introns are in order, and are in their sequences.
 pub(crate) fn introns(text: &[u8]) {
     let mut rows = IntronRows::new([("c", 9000), ("d", 90)].into_iter());
     for (line, text) in text.split(|&byte| byte == b'\n').enumerate() {
@@ -253,7 +252,7 @@ pub(crate) fn sam_line(line: &[u8]) {
     assert_eq!(printed, printed_again);
 }
 
-/// A run of records with their sizes in front; and whatever it is, the search for one in it.
+/// A run of records preceded by their sizes; and whatever it is, the search for one in it.
 pub(crate) fn framed(bytes: &[u8]) {
     match find_record(bytes, bytes.len() / 3, 2) {
         RecordSearch::At(at) => assert!(at >= bytes.len() / 3 && at + 36 <= bytes.len()),
@@ -291,7 +290,7 @@ pub(crate) fn sam_header(text: &[u8]) {
     assert_eq!(Header::parse(&header.text()).unwrap(), header);
 }
 
-/// A line of a VCF: its bases lie in order, and no more is read of it than there is.
+/// A line of a VCF: its bases are in order, and no more is read of it than there is.
 pub(crate) fn vcf(line: &[u8]) {
     if let Ok(Some(site)) = seqloom_format::vcf::parse_line(line) {
         assert!(site.bases.start <= site.bases.end && site.bases.end < 1 << 31);
@@ -317,9 +316,9 @@ pub(crate) fn fasta_index(data: &[u8]) {
     }
 }
 
-/// FASTA or FASTQ text: reads lie in it, one behind the other, with as many bases as they have.
+/// FASTA or FASTQ text: reads are in it, one after the other, with as many bases as they have.
 pub(crate) fn sequences(data: &[u8]) {
-    use seqloom_format::sequence_scan::{SequenceScanner, SequenceSink};
+    use seqloom_format::{SequenceScanner, SequenceSink};
     #[derive(Default)]
     struct Sink(u64, u64);
     impl SequenceSink for Sink {

@@ -1,5 +1,5 @@
 //! What the HDF5 reader and the VBZ decoder must survive, whatever the bytes. The property tests
-//! beside this file, those of FAST5, and the fuzz targets call the same functions.
+//! next to this file, those of FAST5, and the fuzz targets call the same functions.
 
 use std::sync::Arc;
 

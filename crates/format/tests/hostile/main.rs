@@ -74,7 +74,7 @@ fn signal_read() -> SignalRead {
     read
 }
 
-/// The record with its length in front.
+/// The record preceded by its length.
 fn signal_record(compression: Compression) -> Vec<u8> {
     let mut out = Vec::new();
     let mut encoder = RecordEncoder::new(compression).unwrap();

@@ -1,17 +1,17 @@
 //! What the parsers of POD5 must survive, whatever the bytes; each function panics where a promise
 //! is broken. The property tests in `pod5.rs` and the fuzz targets call them.
 
+use seqloom_format::ReadAt;
 use seqloom_format::pod5::flatbuffers::Table;
 use seqloom_format::pod5::{
     Batch, Container, Pod5FormatError, ReadTable, RowCoding, RowDecoder, SignalTable, read_runs,
     svb16,
 };
-use seqloom_format::read_at::ReadAt;
 
 /// Rows that are looked at, so that a file of many costs no more than one of few.
 const MAX_ROWS: usize = 64;
 
-/// A whole file: every table, every row; what is said to lie in the file lies in it.
+/// A whole file: every table, every row; what  said to be in the file is in it.
 pub(crate) fn file(bytes: &[u8]) {
     let size_bytes = bytes.len() as u64;
     let read = || -> Result<(), Pod5FormatError> {

@@ -28,7 +28,7 @@ fn patch(out: &mut [u8], at: usize, target: usize) {
     out[at..at + 4].copy_from_slice(&((target - at) as u32).to_le_bytes());
 }
 
-/// Writes a table and what it refers to behind all that is there; gives its place.
+/// Writes a table and what it refers to after all that is there; gives its place.
 fn put_table(out: &mut Vec<u8>, fields: &[Value]) -> usize {
     pad(out, 8, 0);
     let vtable = out.len();

@@ -166,7 +166,7 @@ pub(crate) fn file(bytes: &[u8]) {
     }
 }
 
-/// An index: entries lie in it, and those that are read can be written again.
+/// An index: entries are in it, and those that are read can be written again.
 pub(crate) fn index_file(bytes: &[u8]) {
     let Ok((version, entries)) = index::parse(bytes) else { return };
     let mut out = Vec::new();

@@ -16,23 +16,23 @@ pub struct RecordBlock {
     pub index: u64,
     /// The input's last block; exactly one, and it may be empty.
     pub last: bool,
-    /// Whole BAM records, each with its `block_size` in front, all of them well-formed: those that
-    /// start in this stretch of the input, in front of the defect if there is one.
+    /// Whole BAM records, each preceded by its `block_size`, all of them well-formed: those that
+    /// start in this chunk of the input, before the defect if there is one.
     pub bytes: Vec<u8>,
     /// How many they are.
     pub records: u64,
     /// The first malformed record.
     pub(crate) defect: Option<Defect>,
-    /// The input was cut off behind these records, and that is allowed.
+    /// The input was cut off after these records, and that is allowed.
     pub(crate) truncation: Option<Truncation>,
-    /// Where the block lies.
+    /// Where the block is.
     pub(crate) place: Place,
-    /// The last record reaches so far behind the stretch that it was not read on a mere guess.
+    /// The last record reaches so far past the chunk that it was not read on a mere guess.
     pub(crate) is_unfinished: bool,
 }
 
 impl RecordBlock {
-    /// Forgets its records; its stretch stays as it is.
+    /// Forgets its records; its chunk stays as it is.
     pub(crate) fn discard_records(&mut self) {
         self.bytes.clear();
         self.records = 0;
@@ -54,7 +54,7 @@ impl RecordBlock {
 pub(crate) struct Defect {
     /// What is wrong.
     pub(crate) problem: Problem,
-    /// Records of the block in front of it.
+    /// Records of the block before it.
     pub(crate) record: u64,
     /// Where the record starts: offset from the start of the text that the block owns.
     pub(crate) byte: u64,

@@ -1,18 +1,18 @@
 //! The check, in order and off the workers' critical path, that the blocks of an input join.
 
 use super::block::{Defect, RecordBlock};
+use super::chunk::BlockPlace;
 use super::error::{AlignmentError, MalformedRecord, RecordPlace};
-use super::stretch::BlockPlace;
 use super::{AlignmentScratch, AlignmentSource};
 use crate::source::Truncation;
 
 /// Accepts the blocks of one input, given in the order of their index. Where a start that was
-/// guessed is not where the block before ended, it has the stretch read once more from there.
+/// guessed is not where the block before ended, it has the chunk read once more from there.
 pub struct RecordCheck {
     input: usize,
     next_index: u64,
-    /// Text in front of the next block's stretch: from the first record's BGZF block on in files
-    /// that are read by stretches, else from the start.
+    /// Text before the next block's chunk: from the first record's BGZF block on in files
+    /// that are read by chunks, else from the start.
     base: u64,
     /// Where the next record starts, counted alike.
     expected: u64,
@@ -65,22 +65,22 @@ impl RecordCheck {
         self.truncation.as_ref()
     }
 
-    /// Accepts a block of which `found` was found by `survey`; what is found now that its records
+    /// Accepts a block of which `found` was found by `scan`; what is found now that its records
     /// are right.
     ///
     /// # Errors
     /// As [`RecordCheck::accept`].
-    pub fn accept_surveyed<S>(
+    pub fn accept_scanned<S>(
         &mut self,
         source: &AlignmentSource,
         block: &mut RecordBlock,
         found: S,
-        survey: impl FnOnce(&[u8]) -> S,
+        scan: impl FnOnce(&[u8]) -> S,
     ) -> Result<S, AlignmentError> {
         let before = (self.reread_blocks, block.records);
         self.accept(source, block)?;
         let is_unchanged = before == (self.reread_blocks, block.records);
-        Ok(if is_unchanged { found } else { survey(&block.bytes) })
+        Ok(if is_unchanged { found } else { scan(&block.bytes) })
     }
 
     /// Accepts the next block of the input, which must be the one with the next index; puts its
@@ -97,7 +97,7 @@ impl RecordCheck {
         debug_assert_eq!((block.input, block.index), (self.input, self.next_index));
         self.next_index += 1;
         if self.truncation.is_some() {
-            // What is behind a cut is nothing.
+            // What is after a cut is nothing.
             block.discard_records();
             return Ok(());
         }
@@ -129,7 +129,7 @@ impl RecordCheck {
         source: &AlignmentSource,
         block: &mut RecordBlock,
     ) -> Result<(), AlignmentError> {
-        let first_block = source.starts_in_stretch(self.input, block.index, self.raw_end);
+        let first_block = source.starts_in_chunk(self.input, block.index, self.raw_end);
         let is_joined = block.place.raw.map(|(first, _)| first) == first_block;
         let is_covered = self.expected >= self.base + block.place.own_bytes;
         let starts_right = match block.place.first {
@@ -142,7 +142,7 @@ impl RecordCheck {
             return Ok(());
         }
         if is_joined && is_covered && block.defect.is_none() && block.truncation.is_none() {
-            // One record reaches from in front of the stretch to behind it.
+            // One record reaches from before the chunk to after it.
             block.discard_records();
             return Ok(());
         }

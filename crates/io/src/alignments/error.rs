@@ -147,14 +147,14 @@ pub(crate) enum Problem {
     TooLong,
     /// A line of SAM text is longer than it may be, in bytes.
     LongLine(usize),
-    /// The input ends within it or right in front of it, where it may not.
+    /// The input ends within it or right before it, where it may not.
     Truncated {
         /// Offset in the file, compressed as it is, where the data are that are cut.
         byte: u64,
         /// How it shows.
         problem: String,
     },
-    /// The data are corrupt here or in front of the record's end.
+    /// The data are corrupt here or before the record's end.
     Compressed {
         /// Offset in the file, compressed as it is.
         byte: u64,
@@ -168,7 +168,7 @@ impl Problem {
         match self {
             Self::Truncated { .. } => Some(
                 "the file was probably cut short while it was copied or written; with \
-                 --allow-truncated the records in front are read",
+                 --allow-truncated the records before it are read",
             ),
             Self::LongLine(_) => Some(
                 "is its end missing? with more memory (-m), of which a line may have a sixteenth, \

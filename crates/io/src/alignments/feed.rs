@@ -5,11 +5,11 @@ use std::sync::atomic::AtomicU64;
 use seqloom_format::bam::Reference;
 use seqloom_format::sam::ReferenceNames;
 
+use super::chunk::BlockPlace;
 use super::opening::{self, Opened};
-use super::stretch::BlockPlace;
 use super::{AlignmentError, AlignmentFormat, AlignmentOptions};
-use crate::source::claims::Stretches;
-use crate::source::lane::{BGZF_RATIO, MAX_BGZF_STRETCH_BYTES};
+use crate::source::claims::Chunks;
+use crate::source::lane::{BGZF_RATIO, MAX_BGZF_CHUNK_BYTES};
 use crate::source::raw::Input;
 use crate::source::reader::{Compression, Truncation};
 use crate::source::stream::{Cut, Limits, MISSING_EOF_BLOCK, StreamLane, StreamState};
@@ -34,10 +34,10 @@ impl Cut for StreamCut {
 
 /// How an input is read.
 pub(super) enum Way {
-    /// BAM by stretches, with the place of its first record.
-    Stretches(Stretches, BlockPlace),
-    /// SAM by stretches.
-    Lines(Stretches),
+    /// BAM by chunks, with the place of its first record.
+    Chunks(Chunks, BlockPlace),
+    /// SAM by chunks.
+    Lines(Chunks),
     Stream(Box<StreamLane<StreamCut>>),
 }
 
@@ -58,7 +58,7 @@ pub(super) struct Feed {
 impl Feed {
     pub(super) fn is_exhausted(&self) -> bool {
         match &self.way {
-            Way::Stretches(stretches, _) | Way::Lines(stretches) => stretches.is_exhausted(),
+            Way::Chunks(chunks, _) | Way::Lines(chunks) => chunks.is_exhausted(),
             Way::Stream(stream) => stream.is_ended(),
         }
     }
@@ -85,11 +85,11 @@ pub(super) fn feed(
                 missing_eof = Some(Truncation { byte: size, problem: problem.into() });
             }
             let first = opening::locate(&input, size, header_bytes)?;
-            let stretch = (block_bytes / BGZF_RATIO).clamp(1, MAX_BGZF_STRETCH_BYTES);
-            Way::Stretches(Stretches::new(size, stretch as u64), first)
+            let chunk = (block_bytes / BGZF_RATIO).clamp(1, MAX_BGZF_CHUNK_BYTES);
+            Way::Chunks(Chunks::new(size, chunk as u64), first)
         }
         (AlignmentFormat::Sam, Some(Compression::Plain), Some(size)) => {
-            Way::Lines(Stretches::new(size, block_bytes as u64))
+            Way::Lines(Chunks::new(size, block_bytes as u64))
         }
         _ => {
             let max_record_bytes = match format {

@@ -1,7 +1,7 @@
-//! Uncompressed files of SAM text, by stretches that many workers read at once.
+//! Uncompressed files of SAM text, by chunks that many workers read at once.
 //!
-//! A line belongs to the stretch that has the byte in front of it (the first record's: to the
-//! stretch with the end of the header), so that every worker knows its lines for sure.
+//! A line belongs to the chunk that has the byte before it (the first record's: to the
+//! chunk with the end of the header), so that every worker knows its lines for sure.
 
 use std::ops::Range;
 
@@ -12,20 +12,20 @@ use super::block::{Defect, RecordBlock};
 use super::error::Problem;
 use super::records::{SamLines, Stop, name_of_line, parse_lines};
 use crate::source::block::Place;
-use crate::source::claims::{PlainAhead, Stretches};
+use crate::source::claims::{Chunks, PlainAhead};
 use crate::source::error::SourceError;
 use crate::source::parse::LookAhead;
 use crate::source::raw::Input;
 use crate::source::stream::LARGE_BYTES;
 
-/// Text read behind a stretch at first; doubled each time.
+/// Text read after a chunk at first; doubled each time.
 const AHEAD_BYTES: usize = 4 * 1024;
 
-/// A file that is read by stretches.
+/// A file that is read by chunks.
 #[derive(Clone, Copy)]
 pub(super) struct SamFile<'a> {
     pub(super) input: &'a Input,
-    pub(super) stretches: &'a Stretches,
+    pub(super) chunks: &'a Chunks,
     pub(super) names: &'a ReferenceNames,
     pub(super) read_names: ReadNames,
     /// Offset of the first record.
@@ -34,25 +34,25 @@ pub(super) struct SamFile<'a> {
     pub(super) max_line_bytes: usize,
 }
 
-/// Reads stretch `index` into `block`, by way of the buffer `text`.
+/// Reads chunk `index` into `block`, by way of the buffer `text`.
 pub(super) fn read(
     file: SamFile<'_>,
     index: u64,
     block: &mut RecordBlock,
     text: &mut Vec<u8>,
 ) -> Result<(), SourceError> {
-    let Range { start: lo, end: hi } = file.stretches.range(index);
+    let Range { start: lo, end: hi } = file.chunks.range(index);
     let own = (hi - lo) as usize;
     block.place = Place { own_bytes: hi - lo, ..Place::default() };
     if hi < file.header_bytes || own == 0 {
         return Ok(());
     }
-    let size = file.stretches.size;
+    let size = file.chunks.size;
     text.clear();
     let mut ahead = PlainAhead { input: file.input, next: lo, size };
     let mut at_eof = ahead.extend(text, own + AHEAD_BYTES)?;
     let first = match file.header_bytes.checked_sub(lo) {
-        // The header ends here, or with the byte in front.
+        // The header ends here, or with the byte before.
         Some(skip) if skip > 0 || index == 0 => Some(skip as usize),
         _ => memchr::memchr(b'\n', &text[..own]).map(|newline| newline + 1),
     };

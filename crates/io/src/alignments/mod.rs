@@ -1,32 +1,32 @@
 //! Aligned reads, SAM or BAM, from files and pipes, by many workers at once and without one that
 //! feeds the others.
 //!
-//! A worker with nothing better to do calls [`AlignmentSource::fetch`]: it takes the next stretch
+//! A worker with nothing better to do calls [`AlignmentSource::fetch`]: it takes the next chunk
 //! of the input whose turn it is, decompresses and checks it, and gets a block of BAM records.
 //! Blocks come in any order; [`RecordCheck`] takes those of an input in order and makes sure of
 //! them.
 //!
 //! * Regular files of BAM in BGZF: claimed by one `fetch_add`, inflated and checked by all workers
-//!   at the same time (`stretch`). Where a stretch's first record starts is guessed.
+//!   at the same time (`chunk`). Where a chunk's first record starts is guessed.
 //! * Regular files of uncompressed SAM: likewise (`lines`), nothing to guess.
 //! * All else (pipes, gzip, zstd, uncompressed BAM, compressed SAM): one worker at a time
 //!   decompresses and cuts, and checks or parses after it has let the input go.
 //!
 //! Every record is checked in full (`bam::check_record`) and gets the `bin` that belongs to it, so
-//! that the records are those that `samtools view -b` writes. What is told from its content is
-//! never told from a file's name. Bounds: [`AlignmentOptions`], [`MAX_RECORD_BYTES`], and the text
-//! of one stretch: BGZF of nothing but one byte repeated inflates to about 730 times its size.
+//! that the records are those that `samtools view -b` writes. What is recognised by its content is
+//! never recognised by a file's name. Bounds: [`AlignmentOptions`], [`MAX_RECORD_BYTES`], and the
+//! text of one chunk: BGZF of nothing but one byte repeated inflates to about 730 times its size.
 //!
 //! [`MAX_RECORD_BYTES`]: crate::source::MAX_RECORD_BYTES
 
 mod block;
 mod check;
+mod chunk;
 mod error;
 mod feed;
 mod lines;
 mod opening;
 mod records;
-mod stretch;
 
 #[cfg(test)]
 mod tests;
@@ -40,12 +40,12 @@ use seqloom_format::bam::Header;
 use seqloom_format::bgzf::VirtualOffset;
 use seqloom_format::names::ReadNames;
 
+use self::chunk::{BgzfFile, BlockPlace, ChunkScratch};
 use self::feed::{Feed, Way, feed};
 use self::lines::SamFile;
 use self::records::{
     CUT_RECORD, RecordRules, SamLines, Stop, check_records, name_of_line, parse_lines,
 };
-use self::stretch::{BgzfFile, BlockPlace, StretchScratch};
 use crate::source::block::Place;
 use crate::source::error::SourceError;
 use crate::source::stream::{Piece, Pull};
@@ -95,7 +95,7 @@ pub type AlignmentFetch = seqloom_runtime::schedule::Fetch<Box<RecordBlock>>;
 /// Buffers that a worker keeps from fetch to fetch.
 #[derive(Default)]
 pub struct AlignmentScratch {
-    stretch: StretchScratch,
+    chunk: ChunkScratch,
     text: Vec<u8>,
 }
 
@@ -152,7 +152,7 @@ impl AlignmentSource {
     /// Whether an input can be read from any of its records on: BAM in a file of BGZF.
     #[must_use]
     pub fn can_start_anywhere(&self, input: usize) -> bool {
-        matches!(self.feeds[input].way, Way::Stretches(..))
+        matches!(self.feeds[input].way, Way::Chunks(..))
     }
 
     /// Has an input that can be read from any record on read from the one at `offset` on, or, if
@@ -167,12 +167,12 @@ impl AlignmentSource {
         offset: Option<VirtualOffset>,
     ) -> Result<(), AlignmentError> {
         let Feed { input, way, .. } = &mut self.feeds[input];
-        let Way::Stretches(stretches, first) = way else { return Ok(()) };
+        let Way::Chunks(chunks, first) = way else { return Ok(()) };
         let place = match offset {
-            Some(offset) => opening::place_at(input, stretches.size, offset)?,
-            None => BlockPlace { block: stretches.size, skip: 0 },
+            Some(offset) => opening::place_at(input, chunks.size, offset)?,
+            None => BlockPlace { block: chunks.size, skip: 0 },
         };
-        (*stretches, *first) = (stretches.starting_at(place.block), place);
+        (*chunks, *first) = (chunks.starting_at(place.block), place);
         Ok(())
     }
 
@@ -278,9 +278,9 @@ impl AlignmentSource {
         if feed.is_exhausted() {
             return Ok(Pull::Ended);
         }
-        let (stretches, index) = match &feed.way {
-            Way::Stretches(stretches, _) | Way::Lines(stretches) => match stretches.claim() {
-                Some(index) => (stretches, index),
+        let (chunks, index) = match &feed.way {
+            Way::Chunks(chunks, _) | Way::Lines(chunks) => match chunks.claim() {
+                Some(index) => (chunks, index),
                 None => return Ok(Pull::Ended),
             },
             Way::Stream(stream) => {
@@ -297,18 +297,18 @@ impl AlignmentSource {
             }
         };
         let bytes = self.free_bytes();
-        let mut block = self.new_block(input, index, stretches.is_last(index), bytes);
-        self.read_stretch(&mut block, None, scratch)?;
+        let mut block = self.new_block(input, index, chunks.is_last(index), bytes);
+        self.read_chunk(&mut block, None, scratch)?;
         if block.last {
             feed.input.check_unchanged()?;
         }
-        let Range { start: lo, end: hi } = stretches.range(index);
+        let Range { start: lo, end: hi } = chunks.range(index);
         feed.bytes_read.fetch_add(hi - lo, Ordering::Relaxed);
         Ok(Pull::Piece(block))
     }
 
-    /// Reads the stretch of `block` into it.
-    fn read_stretch(
+    /// Reads the chunk of `block` into it.
+    fn read_chunk(
         &self,
         block: &mut RecordBlock,
         from: Option<BlockPlace>,
@@ -317,24 +317,24 @@ impl AlignmentSource {
         let feed = &self.feeds[block.input];
         block.discard();
         match &feed.way {
-            Way::Stretches(stretches, first) => {
-                let Range { start: lo, end: hi } = stretches.range(block.index);
+            Way::Chunks(chunks, first) => {
+                let Range { start: lo, end: hi } = chunks.range(block.index);
                 if hi <= first.block {
                     return Ok(());
                 }
                 let file = BgzfFile {
                     input: &feed.input,
-                    stretches,
+                    chunks,
                     rules: self.rules(feed),
                     allow_truncated: self.options.allow_truncated,
                 };
                 let from = from.or((lo <= first.block).then_some(*first));
-                stretch::read(file, block.index, from, block, &mut scratch.stretch)
+                chunk::read(file, block.index, from, block, &mut scratch.chunk)
             }
-            Way::Lines(stretches) => {
+            Way::Lines(chunks) => {
                 let file = SamFile {
                     input: &feed.input,
-                    stretches,
+                    chunks,
                     names: &feed.names,
                     read_names: self.options.read_names,
                     header_bytes: feed.header_bytes,
@@ -435,12 +435,12 @@ impl AlignmentSource {
     /// The first record's place in a file that is read by guesses.
     fn first_place(&self, input: usize) -> Option<BlockPlace> {
         match &self.feeds[input].way {
-            Way::Stretches(_, first) => Some(*first),
+            Way::Chunks(_, first) => Some(*first),
             _ => None,
         }
     }
 
-    /// Text in front of the first block.
+    /// Text before the first block.
     fn text_start(&self, input: usize) -> u64 {
         match &self.feeds[input].way {
             Way::Stream(_) => self.feeds[input].header_bytes,
@@ -458,10 +458,10 @@ impl AlignmentSource {
         self.feeds[input].missing_eof.as_ref()
     }
 
-    /// `byte` if it lies in front of the end of the stretch.
-    fn starts_in_stretch(&self, input: usize, index: u64, byte: u64) -> Option<u64> {
-        let Way::Stretches(stretches, _) = &self.feeds[input].way else { return None };
-        (byte < stretches.range(index).end).then_some(byte)
+    /// `byte` if it is before the end of the chunk.
+    fn starts_in_chunk(&self, input: usize, index: u64, byte: u64) -> Option<u64> {
+        let Way::Chunks(chunks, _) = &self.feeds[input].way else { return None };
+        (byte < chunks.range(index).end).then_some(byte)
     }
 
     fn read_again(
@@ -470,7 +470,7 @@ impl AlignmentSource {
         place: BlockPlace,
         scratch: &mut AlignmentScratch,
     ) -> Result<(), SourceError> {
-        self.read_stretch(block, Some(place), scratch)
+        self.read_chunk(block, Some(place), scratch)
     }
 }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use seqloom_format::bam::{Header, HeaderError, LineFault, MAX_HEADER_LINE_BYTES};
 use seqloom_format::bgzf::{self, BgzfError, VirtualOffset};
 
+use super::chunk::BlockPlace;
 use super::error::AlignmentError;
-use super::stretch::BlockPlace;
 use crate::source::SourceError;
 use crate::source::opening::{MAX_HEADER_BYTES, SAMPLE_BYTES, more_header_bytes};
 use crate::source::poll;
@@ -19,7 +19,7 @@ use crate::source::window::BlockError;
 /// How long one look for data of a pipe takes.
 const WAIT: Duration = Duration::from_millis(200);
 
-/// Kind of aligned reads, told by content.
+/// Kind of aligned reads, recognised by content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AlignmentFormat {
     /// BAM, in BGZF, gzip, zstd or nothing.
@@ -31,14 +31,14 @@ pub enum AlignmentFormat {
 /// An input whose header is read.
 pub(super) struct Opened {
     pub(super) reader: TextReader,
-    /// Text read so far, behind the header.
+    /// Text read so far, after the header.
     pub(super) text: Vec<u8>,
     pub(super) format: AlignmentFormat,
     pub(super) header: Header,
     pub(super) header_bytes: u64,
     /// Lines of a SAM header.
     pub(super) header_lines: u64,
-    /// Decompressing failed behind `text`.
+    /// Decompressing failed after `text`.
     pub(super) fault: Option<SourceError>,
 }
 
@@ -51,7 +51,7 @@ pub(super) fn open(path: &Path, allow_truncated: bool) -> Result<Opened, Alignme
     let mut text = Vec::new();
     let mut want = SAMPLE_BYTES;
     loop {
-        // Data that are damaged behind the header are a record's fault.
+        // Data that are damaged after the header are a record's fault.
         let (ended, fault) = match fill(&mut reader, &mut text, want) {
             Ok(ended) => (ended, None),
             Err(fault) => (true, Some(fault)),
@@ -78,7 +78,7 @@ pub(super) fn open(path: &Path, allow_truncated: bool) -> Result<Opened, Alignme
     }
 }
 
-/// Format, header, its bytes and lines; `None` if more text is wanted first.
+/// Format, header, its bytes and lines; `None` if more text is needed first.
 fn read_header(
     text: &[u8],
     ended: bool,
@@ -139,7 +139,7 @@ fn is_header_line(text: &[u8]) -> bool {
     matches!(text, [b'@', a, b, b'\t', ..] if a.is_ascii_uppercase() && b.is_ascii_uppercase())
 }
 
-/// A SAM record without any header in front: 11 fields, and the second a number.
+/// A SAM record without any header: 11 fields, and the second a number.
 fn is_record_line(text: &[u8], ended: bool) -> bool {
     let line = match memchr::memchr(b'\n', text) {
         Some(newline) => &text[..newline],
@@ -155,7 +155,7 @@ fn is_record_line(text: &[u8], ended: bool) -> bool {
 
 type ReadHeader = Option<(Header, usize, u64)>;
 
-/// Header, bytes and lines; `None` if more text is wanted first.
+/// Header, bytes and lines; `None` if more text is needed first.
 fn decode_bam(text: &[u8], ended: bool) -> Result<ReadHeader, HeaderError> {
     Header::check_line_lengths(text)?;
     match Header::decode(text) {
@@ -169,7 +169,7 @@ fn decode_bam(text: &[u8], ended: bool) -> Result<ReadHeader, HeaderError> {
     }
 }
 
-/// Likewise: the lines in front that start with `@`, up to one that is a record whose name does.
+/// Likewise: the first lines that start with `@`, up to one that is a record whose name does.
 fn parse_sam(text: &[u8], ended: bool) -> Result<ReadHeader, HeaderError> {
     let (mut end, mut lines) = (0, 0);
     while text.get(end) == Some(&b'@') {
@@ -198,7 +198,7 @@ fn more(text: &[u8]) -> Result<ReadHeader, HeaderError> {
     if text.len() > MAX_HEADER_BYTES { Err(HeaderError::TooLarge) } else { Ok(None) }
 }
 
-/// Where the text of a BGZF file at `byte` lies: the block, and the offset in it. The end of the
+/// Where the text of a BGZF file at `byte` is: the block, and the offset in it. The end of the
 /// file where nothing is there.
 pub(super) fn locate(input: &Input, size: u64, byte: u64) -> Result<BlockPlace, SourceError> {
     let (mut block, mut skip) = (0, byte);

@@ -7,7 +7,7 @@ use seqloom_format::sam::{ReferenceNames, SamError, parse_record};
 use super::error::Problem;
 use crate::source::MAX_RECORD_BYTES;
 
-/// Bytes of a record in front of its name: the least that a record has.
+/// Bytes of a record before its name: the least that a record has.
 const FIXED_BYTES: usize = seqloom_format::bam::FIXED_BYTES;
 
 /// What is wrong with a record of which the end is missing.
@@ -16,9 +16,9 @@ pub(super) const CUT_RECORD: &str = "truncated: the input ends within this recor
 /// Why a walk over records ended.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// No further record starts in front of the limit.
+    /// No further record starts before the limit.
     Done,
-    /// The next record ends behind the bytes at hand, which must reach this far to tell more.
+    /// The next record ends after the bytes at hand, which must reach this far to say more.
     NeedMore(usize),
     /// The next record is malformed; its name, if it has one.
     Defect(Problem, Vec<u8>),
@@ -32,8 +32,8 @@ pub(super) struct RecordRules {
     pub(super) read_names: ReadNames,
 }
 
-/// Checks the BAM records of `text` from `at` on, which start in front of `limit`, and gives each
-/// the `bin` that it should have. Moves `at` and `records` behind the last good one.
+/// Checks the BAM records of `text` from `at` on, which start before `limit`, and gives each
+/// the `bin` that it should have. Moves `at` and `records` after the last good one.
 pub(super) fn check_records(
     text: &mut [u8],
     limit: usize,
@@ -65,7 +65,7 @@ pub(super) fn check_records(
     Stop::Done
 }
 
-/// The name of a record that is malformed somewhere, as far as it can be told.
+/// The name of a record that is malformed somewhere, as far as it can be determined.
 fn name(body: &[u8]) -> &[u8] {
     let name_bytes = body.get(8).copied().map_or(0, usize::from);
     let name = body.get(FIXED_BYTES..FIXED_BYTES + name_bytes).unwrap_or_default();
@@ -77,7 +77,7 @@ fn name(body: &[u8]) -> &[u8] {
 #[derive(Clone, Copy)]
 pub(super) struct SamLines<'a> {
     pub(super) text: &'a [u8],
-    /// Those that start in front of this byte are wanted.
+    /// Those that start before this byte are requested.
     pub(super) limit: usize,
     /// The last line needs no newline.
     pub(super) at_eof: bool,
@@ -87,7 +87,7 @@ pub(super) struct SamLines<'a> {
     pub(super) max_line_bytes: usize,
 }
 
-/// Turns lines, from `at` on, into framed BAM records behind `out`. Moves `at` and `records` behind
+/// Turns lines, from `at` on, into framed BAM records after `out`. Moves `at` and `records` after
 /// the last good one.
 pub(super) fn parse_lines(
     lines: SamLines<'_>,

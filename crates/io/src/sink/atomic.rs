@@ -1,7 +1,7 @@
 //! Output files that appear under their final name only when they are complete.
 //!
 //! [`AtomicFile`] writes to a nameless file (`O_TMPFILE`) in the target's folder, so that not even
-//! `kill -9` leaves anything behind; where the file system has none, to a hidden one that is
+//! `kill -9` leaves anything after; where the file system has none, to a hidden one that is
 //! removed on drop. [`AtomicFile::commit`] syncs it to disk, names it and renames it over the
 //! target. This is the only place that makes final names, but for [`super::staging`], where there
 //! are too many files to be kept open.
@@ -95,7 +95,7 @@ impl TemporaryName {
 impl Drop for TemporaryName {
     fn drop(&mut self) {
         if let Some(path) = self.path.as_ref().filter(|_| !self.is_kept) {
-            // Nobody is left to be told, and the file is only a leftover.
+            // Nobody is left to read a report, and the file is only a leftover.
             let _ = fs::remove_file(path);
         }
     }
@@ -132,7 +132,7 @@ impl AtomicFile {
     }
 
     /// Opens a file that will become `final_path`, in place of what is there, and is `kept` until
-    /// then, whatever becomes of this process: a path on the same file system. Of a file that lies
+    /// then, whatever becomes of this process: a path on the same file system. Of a file that is
     /// there already the first `bytes` stay, to be followed by what is written.
     ///
     /// # Errors
@@ -158,8 +158,8 @@ impl AtomicFile {
         Ok(Self { file, final_path, state: State::Named(name) })
     }
 
-    /// Opens a file that lies `written` somewhere as one that will have the name `final_path`, too.
-    /// `None` where it cannot: it lies on another file system, or there is no `link(2)`.
+    /// Opens a file that is `written` somewhere as one that will have the name `final_path`, too.
+    /// `None` where it cannot: it is on another file system, or there is no `link(2)`.
     ///
     /// # Errors
     /// [`AtomicFileError`] when it cannot be opened.
@@ -314,8 +314,8 @@ impl Published {
 }
 
 /// What one run has made, all of it complete and still without names, and the files that its output
-/// makes stale. [`Publication::commit`] sees to it that files beside an output are always those of
-/// the run that made it: at no moment, and whatever becomes of this process, do others lie there.
+/// makes stale. [`Publication::commit`] sees to it that files next to an output are always those of
+/// the run that made it: at no moment, and whatever becomes of this process, are others there.
 #[derive(Debug, Default)]
 pub struct Publication {
     /// The output, or its parts, of which the first holds the header.
@@ -323,34 +323,34 @@ pub struct Publication {
     /// The index of the output.
     pub index: Option<AtomicFile>,
     /// All else: metrics, reports, digests; in the order in which they get their names.
-    pub beside: Vec<AtomicFile>,
+    pub sidecars: Vec<AtomicFile>,
     /// Files that would be taken for the new output's, if they are there. Pipes and devices stay.
     pub stale: Vec<PathBuf>,
 }
 
 impl Publication {
     /// Writes everything to disk before anything changes; removes what is stale, and what has the
-    /// names of the index and of the files beside the output; then gives their names to the
-    /// output, its index and the files beside it. Of parts the first that was there is removed,
-    /// too, and the new first one gets its name behind the others and their index, so that parts
+    /// names of the index and of the files next to the output; then gives their names to the
+    /// output, its index and the files next to it. Of parts the first that was there is removed,
+    /// too, and the new first one gets its name after the others and their index, so that parts
     /// that begin with a header are always all of one run.
     ///
     /// # Errors
     /// [`AtomicFileError`] for the first step that failed. When it was before the first renaming,
-    /// the old output is still there, at worst without the files beside it. When one of the files
+    /// the old output is still there, at worst without the files next to it. When one of the files
     /// cannot be renamed those before it are removed. When it was the sync of a folder, all are
     /// there.
     pub fn commit(self) -> Result<(), AtomicFileError> {
         // All on disk before the first has any name: what a kill leaves has one for a moment only.
-        let all = self.outputs.iter().chain(&self.index).chain(&self.beside);
+        let all = self.outputs.iter().chain(&self.index).chain(&self.sidecars);
         all.into_iter().try_for_each(AtomicFile::sync)?;
         let stage = |files: Vec<AtomicFile>| -> Result<Vec<Staged>, AtomicFileError> {
             files.into_iter().map(AtomicFile::stage).collect()
         };
         let mut outputs = stage(self.outputs)?;
-        let (index, beside) = (stage(self.index.into_iter().collect())?, stage(self.beside)?);
+        let (index, sidecars) = (stage(self.index.into_iter().collect())?, stage(self.sidecars)?);
         let mut old = self.stale;
-        old.extend(index.iter().chain(&beside).filter_map(Staged::target));
+        old.extend(index.iter().chain(&sidecars).filter_map(Staged::target));
         let mut ordered = Vec::new();
         if outputs.len() > 1 {
             let first = outputs.remove(0);
@@ -359,7 +359,7 @@ impl Publication {
         } else {
             ordered.extend(outputs.into_iter().chain(index));
         }
-        ordered.extend(beside);
+        ordered.extend(sidecars);
         remove_stale(&old)?;
         publish_all(ordered)
     }
@@ -377,7 +377,7 @@ fn publish_all(files: Vec<Staged>) -> Result<(), AtomicFileError> {
     let published: Result<Vec<_>, _> = files.into_iter().map(publish).collect();
     if published.is_err() {
         for path in named {
-            // The error that is told is the first one.
+            // The error that is reported is the first one.
             let _ = fs::remove_file(path);
         }
     }
@@ -436,7 +436,7 @@ fn is_descriptor(path: &Path) -> bool {
         || path.starts_with("/proc/self/fd")
 }
 
-/// The path behind symbolic links. A link to nothing is an error: nothing says where its target
+/// The path after symbolic links. A link to nothing is an error: nothing says where its target
 /// should be made.
 fn followed(path: &Path) -> Result<PathBuf, AtomicFileError> {
     if fs::symlink_metadata(path).is_ok_and(|it| it.is_symlink()) {
@@ -452,7 +452,7 @@ fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// `.NAME.seqloom.tmp-PID-COUNT` beside `final_path`.
+/// `.NAME.seqloom.tmp-PID-COUNT` next to `final_path`.
 fn temporary_path(final_path: &Path) -> PathBuf {
     static COUNTER: AtomicU32 = AtomicU32::new(0);
     let stem = final_path.file_name().unwrap_or_default().as_bytes();

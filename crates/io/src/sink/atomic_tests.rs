@@ -86,7 +86,7 @@ fn what_is_kept_is_gone_on_with_and_renamed_when_it_is_whole() {
 }
 
 #[test]
-fn what_lies_elsewhere_has_both_names_in_the_end() {
+fn what_is_elsewhere_has_both_names_in_the_end() {
     let folder = tempfile::tempdir().unwrap();
     let (path, written) = (folder.path().join("out.bam"), folder.path().join("written"));
     fs::write(&path, b"old").unwrap();
@@ -221,7 +221,7 @@ fn commit(bam: AtomicFile, index: AtomicFile, stale: &[PathBuf]) -> Result<(), A
 }
 
 #[test]
-fn files_beside_an_output_are_of_its_run_or_gone() {
+fn files_next_to_an_output_are_of_its_run_or_gone() {
     for is_named in [false, true] {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
@@ -233,7 +233,7 @@ fn files_beside_an_output_are_of_its_run_or_gone() {
         assert!(made.success());
         let run = |json: &str| Publication {
             outputs: vec![written(&path("out.bam"), is_named, b"new")],
-            beside: vec![written(&path(json), is_named, b"new")],
+            sidecars: vec![written(&path(json), is_named, b"new")],
             stale: vec![path("out.bam.md5"), path("none"), fifo.clone()],
             ..Publication::default()
         };

@@ -1,5 +1,5 @@
 //! Bytes out: files that have their final name only when they are whole.
 
-pub mod atomic;
-pub mod output;
-pub mod staging;
+pub(crate) mod atomic;
+pub(crate) mod output;
+pub(crate) mod staging;

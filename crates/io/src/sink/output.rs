@@ -87,7 +87,7 @@ pub struct Output {
     target: Target,
     path: PathBuf,
     written_bytes: u64,
-    /// Bytes in front that are on their way to disk.
+    /// Leading bytes that are on their way to disk.
     begun_bytes: u64,
     digest: Option<Running>,
 }
@@ -127,7 +127,7 @@ impl Output {
     }
 
     /// Continues a file that others have written parts of: see [`AtomicFile::adopt`], and
-    /// [`Output::skip`] for those. `None` where it cannot get a name beside `path`.
+    /// [`Output::skip`] for those. `None` where it cannot get a name next to `path`.
     ///
     /// # Errors
     /// When it cannot be opened.
@@ -192,7 +192,7 @@ impl Output {
         self.written_bytes
     }
 
-    /// Whether this is a file that will get a name, so that an index can lie beside it.
+    /// Whether this is a file that will get a name, so that an index can be next to it.
     #[must_use]
     pub fn is_regular_file(&self) -> bool {
         matches!(&self.target, Target::File(file) if !file.is_direct())
@@ -237,7 +237,7 @@ impl Output {
         Ok(())
     }
 
-    /// Takes away what an [adopted](Output::adopt) file has behind what was written.
+    /// Takes away what an [adopted](Output::adopt) file has after what was written.
     ///
     /// # Errors
     /// When that fails.

@@ -84,7 +84,7 @@ impl StagedFolder {
         let outcome = self.move_all(&mut moved);
         if outcome.is_err() {
             for path in moved {
-                // The error that is told is the first one.
+                // The error that is reported is the first one.
                 let _ = fs::remove_file(path);
             }
         }
@@ -120,7 +120,7 @@ fn rename_to_new(from: &Path, to: &Path) -> std::io::Result<()> {
 
 impl Drop for StagedFolder {
     fn drop(&mut self) {
-        // Nobody is left to be told, and the folder is only a leftover.
+        // Nobody is left to read a report, and the folder is only a leftover.
         let _ = fs::remove_dir_all(&self.hidden);
     }
 }

@@ -1,7 +1,7 @@
 //! A claimed lane, read once more from front to back: where in it the first defect is.
 
+use seqloom_format::ReadBlock;
 use seqloom_format::fastq::Grammar;
-use seqloom_format::reads::ReadBlock;
 
 use super::ReadSource;
 use super::block::Defect;
@@ -13,7 +13,7 @@ use super::stream::{Limits, Pull, StreamGrammar, StreamState};
 
 impl ReadSource {
     /// Reads a claimed lane once more, one record after the other, from the record that starts
-    /// `skip` bytes of text behind what is at `raw_start` in the file, to the first defect; its
+    /// `skip` bytes of text after what is at `raw_start` in the file, to the first defect; its
     /// counts and offset start at that record.
     pub(crate) fn first_defect(
         &self,
@@ -54,7 +54,7 @@ impl ReadSource {
                 parsed.set_too_long(*max_record_bytes, &head, 0);
             }
             if let Some(defect) = parsed.defect {
-                return Ok(Some(before.behind(defect)));
+                return Ok(Some(before.after(defect)));
             }
             before.append(&parsed);
             if piece.last {

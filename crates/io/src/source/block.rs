@@ -1,8 +1,8 @@
 //! Blocks of reads as the source hands them out.
 
+use seqloom_format::ReadBlock;
 use seqloom_format::fastq::DefectKind;
 use seqloom_format::names::ReadNameFault;
-use seqloom_format::reads::ReadBlock;
 
 /// A run of consecutive reads of one lane.
 #[derive(Debug)]
@@ -13,7 +13,7 @@ pub struct InputBlock {
     pub index: u64,
     /// The lane's last block; exactly one, and it may be empty.
     pub last: bool,
-    /// The reads, all of those in front of the defect if there is one.
+    /// The reads, all of those before the defect if there is one.
     pub reads: ReadBlock,
     /// Records they come from: more than reads where alignments of no use here were passed over.
     pub records: u64,
@@ -26,9 +26,9 @@ pub struct InputBlock {
     /// The first malformed record. It counts only when the block's place is confirmed: see
     /// [`SequenceCheck`](super::SequenceCheck).
     pub defect: Option<Defect>,
-    /// Where the block lies.
+    /// Where the block is.
     pub(crate) place: Place,
-    /// Something else than BGZF follows in the block's stretch, which is to be read as a stream.
+    /// Something else than BGZF follows in the block's chunk, which is to be read as a stream.
     pub(crate) leaves_bgzf: bool,
     /// Name of the last read, where the reads were taken out.
     pub(crate) kept_name: Vec<u8>,
@@ -60,21 +60,21 @@ impl InputBlock {
     }
 }
 
-/// Where a block lies in the lane's text. The block *owns* `own_bytes` of it; these stretches join
+/// Where a block is in the lane's text. The block *owns* `own_bytes` of it; these chunks join
 /// without gap or overlap in the order of the blocks. A record belongs to the block that owns the
-/// byte in front of it (the first record: to block 0), so that a block knows its records without
-/// knowing its predecessor. All offsets count from the stretch's start.
+/// byte before it (the first record: to block 0), so that a block knows its records without
+/// knowing its predecessor. All offsets count from the chunk's start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) own_bytes: u64,
     /// Start of the block's first record, `None` if it has none.
     pub(crate) first: Option<u64>,
-    /// Behind its last record.
+    /// One past its last record.
     pub(crate) end: u64,
     /// From here to `own_bytes` there are only CR and LF.
     pub(crate) blank_from: u64,
-    /// Compressed units of the block, first byte to behind the last, as offsets in the file;
-    /// `None` if none starts in its stretch of the file, or if the lane is read front to back.
+    /// Compressed units of the block, first byte to one past the last, as offsets in the file;
+    /// `None` if none starts in its chunk of the file, or if the lane is read front to back.
     pub(crate) raw: Option<(u64, u64)>,
 }
 

@@ -5,7 +5,7 @@ use super::block::{Defect, InputBlock};
 use super::error::{Malformed, SourceError};
 use super::place::{BlockPlace, LanePlace};
 
-/// Records looked at to tell Phred+64 from Phred+33.
+/// Records looked at to distinguish Phred+64 from Phred+33.
 const PHRED_RECORDS: u64 = 10_000;
 
 /// Verifies the blocks of one lane, given in the order of their index: each must start where the
@@ -15,20 +15,20 @@ const PHRED_RECORDS: u64 = 10_000;
 pub struct SequenceCheck {
     lane: usize,
     pub(crate) next_index: u64,
-    /// Text in front of the next block's stretch.
+    /// Text before the next block's chunk.
     base: u64,
     /// Where the next record starts, blank lines at the end skipped.
     expected: u64,
-    /// Behind the last record: `expected` before blank lines were skipped.
+    /// One past the last record: `expected` before blank lines were skipped.
     record_end: u64,
     in_blank_tail: bool,
-    /// Of the lane, those in front of its first block too.
+    /// Of the lane, those before its first block too.
     records: u64,
     lines: u64,
-    /// Records in front of the first block.
+    /// Records before the first block.
     records_before: u64,
     bases: u64,
-    /// Behind the compressed unit that the blocks so far end with.
+    /// After the compressed unit that the blocks so far end with.
     raw_end: u64,
     /// A place in the file to decompress from, at or before `record_end`, and the text before it.
     anchor: (u64, u64),
@@ -78,8 +78,8 @@ impl SequenceCheck {
         self.records - self.records_before
     }
 
-    /// Where the text of the next block, which is this one, is in the input. To be asked before it
-    /// is accepted.
+    /// Where the text of the next block, which is this one, is in the input. To be checked before
+    /// it is accepted.
     #[must_use]
     pub fn place_of_next(&self, block: &InputBlock) -> BlockPlace {
         let LanePlace { raw, raw_text, .. } = self.start;
@@ -94,7 +94,7 @@ impl SequenceCheck {
     }
 
     /// Whether blocks must have their reads still when they are accepted: the first ones of a lane,
-    /// whose qualities tell their offset.
+    /// whose qualities show their offset.
     #[must_use]
     pub fn looks_at_reads(&self) -> bool {
         self.qualities.open

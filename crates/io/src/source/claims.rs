@@ -1,42 +1,42 @@
 //! Lanes that many workers read at once: regular files of four-line FASTQ, plain or BGZF.
 //!
-//! A worker claims a stretch of the file by one `fetch_add` and waits for nobody: it finds by
-//! itself where the first record of its stretch starts, and reads on behind its stretch as far as
+//! A worker claims a chunk of the file by one `fetch_add` and waits for nobody: it finds by
+//! itself where the first record of its chunk starts, and reads on past its chunk as far as
 //! its last record needs. Whether the blocks join is checked later, in order, by
 //! [`SequenceCheck`](super::SequenceCheck).
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use seqloom_format::ReadBlock;
 use seqloom_format::fastq::ParseOptions;
-use seqloom_format::reads::ReadBlock;
 
 use super::error::SourceError;
 use super::parse::{Claim, LookAhead, ParsedText, parse_claim};
 use super::raw::Input;
 use super::window::{BgzfScratch, BgzfWindow};
 
-/// Hands out equal stretches of a file.
+/// Hands out equal chunks of a file.
 #[derive(Debug)]
-pub(crate) struct Stretches {
+pub(crate) struct Chunks {
     next: AtomicU64,
     count: u64,
-    stretch_bytes: u64,
+    chunk_bytes: u64,
     start: u64,
     pub(crate) size: u64,
 }
 
-impl Stretches {
-    pub(crate) fn new(size: u64, stretch_bytes: u64) -> Self {
-        let stretch_bytes = stretch_bytes.max(1);
-        let count = size.div_ceil(stretch_bytes).max(1);
-        Self { next: AtomicU64::new(0), count, stretch_bytes, start: 0, size }
+impl Chunks {
+    pub(crate) fn new(size: u64, chunk_bytes: u64) -> Self {
+        let chunk_bytes = chunk_bytes.max(1);
+        let count = size.div_ceil(chunk_bytes).max(1);
+        Self { next: AtomicU64::new(0), count, chunk_bytes, start: 0, size }
     }
 
     /// As these, but of the file from `start` on; none of them is taken.
     pub(crate) fn starting_at(&self, start: u64) -> Self {
         let start = start.min(self.size);
-        let count = (self.size - start).div_ceil(self.stretch_bytes).max(1);
+        let count = (self.size - start).div_ceil(self.chunk_bytes).max(1);
         Self { next: AtomicU64::new(0), count, start, ..*self }
     }
 
@@ -68,10 +68,10 @@ impl Stretches {
         index + 1 == self.count
     }
 
-    /// The bytes of a stretch.
+    /// The bytes of a chunk.
     pub(crate) fn range(&self, index: u64) -> Range<u64> {
-        let start = (self.start + index * self.stretch_bytes).min(self.size);
-        start..start.saturating_add(self.stretch_bytes).min(self.size)
+        let start = (self.start + index * self.chunk_bytes).min(self.size);
+        start..start.saturating_add(self.chunk_bytes).min(self.size)
     }
 }
 
@@ -93,51 +93,51 @@ impl LookAhead for PlainAhead<'_> {
     }
 }
 
-/// A stretch of a file, and how its records are parsed.
+/// A chunk of a file, and how its records are parsed.
 #[derive(Clone, Copy)]
-pub(crate) struct ClaimedStretch<'a> {
+pub(crate) struct ClaimedChunk<'a> {
     pub(crate) input: &'a Input,
-    pub(crate) stretches: &'a Stretches,
+    pub(crate) chunks: &'a Chunks,
     pub(crate) index: u64,
     pub(crate) options: ParseOptions,
     pub(crate) max_record_bytes: usize,
 }
 
-/// Reads and parses a stretch of an uncompressed file into `block`.
+/// Reads and parses a chunk of an uncompressed file into `block`.
 pub(crate) fn read_plain(
-    stretch: ClaimedStretch<'_>,
+    chunk: ClaimedChunk<'_>,
     block: &mut ReadBlock,
 ) -> Result<ParsedText, SourceError> {
-    let ClaimedStretch { input, stretches, index, options, max_record_bytes } = stretch;
-    let Range { start: lo, end: hi } = stretches.range(index);
+    let ClaimedChunk { input, chunks, index, options, max_record_bytes } = chunk;
+    let Range { start: lo, end: hi } = chunks.range(index);
     let own = (hi - lo) as usize;
-    // One read mostly suffices: a little more than an own stretch is read at once.
+    // One read mostly suffices: a little more than an own chunk is read at once.
     let ahead = (own / 64).clamp(16, 16 * 1024);
-    let upto = hi.saturating_add(ahead as u64).min(stretches.size);
+    let upto = hi.saturating_add(ahead as u64).min(chunks.size);
     // What the buffer held before is overwritten, so it need not be zeroed first.
     block.bytes.resize((upto - lo) as usize, 0);
     input.read_exact_at(&mut block.bytes, lo)?;
-    let mut look = PlainAhead { input, next: upto, size: stretches.size };
+    let mut look = PlainAhead { input, next: upto, size: chunks.size };
     let first = (index == 0).then_some(0);
-    let claim = Claim { first, own, at_eof: upto == stretches.size, ahead, max_record_bytes };
+    let claim = Claim { first, own, at_eof: upto == chunks.size, ahead, max_record_bytes };
     let mut text = parse_claim(claim, block, &mut look, options)?;
     text.place.raw = Some((lo, hi));
     Ok(text)
 }
 
-/// Inflates and parses a stretch of a BGZF file into `block`: the blocks that start in it.
-/// The first record of all is behind the first `skip` bytes of text. `None` where something else
+/// Inflates and parses a chunk of a BGZF file into `block`: the blocks that start in it.
+/// The first record of all is after the first `skip` bytes of text. `None` where something else
 /// than a BGZF block follows one, such as a member of plain gzip.
 pub(crate) fn read_bgzf(
-    stretch: ClaimedStretch<'_>,
+    chunk: ClaimedChunk<'_>,
     skip: u64,
     block: &mut ReadBlock,
     scratch: &mut BgzfScratch,
 ) -> Result<Option<ParsedText>, SourceError> {
-    let ClaimedStretch { input, stretches, .. } = stretch;
-    let lo = stretches.range(stretch.index).start;
-    let mut window = BgzfWindow::new(input, scratch, lo, stretches.size);
-    let parsed = read_window(stretch, skip, block, &mut window);
+    let ClaimedChunk { input, chunks, .. } = chunk;
+    let lo = chunks.range(chunk.index).start;
+    let mut window = BgzfWindow::new(input, scratch, lo, chunks.size);
+    let parsed = read_window(chunk, skip, block, &mut window);
     match window.has_left_bgzf {
         true => Ok(None),
         false => parsed,
@@ -145,13 +145,13 @@ pub(crate) fn read_bgzf(
 }
 
 fn read_window(
-    stretch: ClaimedStretch<'_>,
+    chunk: ClaimedChunk<'_>,
     skip: u64,
     block: &mut ReadBlock,
     window: &mut BgzfWindow<'_>,
 ) -> Result<Option<ParsedText>, SourceError> {
-    let ClaimedStretch { stretches, index, options, max_record_bytes, .. } = stretch;
-    let Range { start: lo, end: hi } = stretches.range(index);
+    let ClaimedChunk { chunks, index, options, max_record_bytes, .. } = chunk;
+    let Range { start: lo, end: hi } = chunks.range(index);
     let first = if index == 0 { Some(lo) } else { window.find_block(lo, hi)? };
     let Some(first) = first else {
         block.bytes.clear();

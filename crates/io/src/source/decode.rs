@@ -1,6 +1,6 @@
 //! Decompression as a step from bytes at hand to text, for input that arrives piecemeal.
 //!
-//! A decoder never asks for input itself: it takes what is there and says when it needs more. The
+//! A decoder never reads input itself: it takes what is there and says when it needs more. The
 //! end of the input is accepted only between members (gzip, RFC 1952) or frames (zstd, RFC 8878).
 
 use flate2::{Decompress, FlushDecompress, Status};
@@ -44,7 +44,7 @@ pub(crate) enum State {
 pub(crate) struct DecodeError {
     pub(crate) at: usize,
     pub(crate) problem: String,
-    /// The input ended where it may not; all in front of that was good.
+    /// The input ended where it may not; all before that was good.
     pub(crate) is_truncation: bool,
 }
 
@@ -98,7 +98,7 @@ enum GzipPart {
     Header,
     Body,
     Trailer,
-    /// Zeros behind the last member, as tapes and block devices leave them.
+    /// Zeros after the last member, as tapes and block devices leave them.
     Padding,
 }
 
@@ -368,7 +368,7 @@ fn inflate_restarted(
 }
 
 /// Size of the gzip member header at the start of `input` (RFC 1952, 2.3); `None` if it goes on
-/// behind it.
+/// after it.
 fn gzip_header_bytes(input: &[u8]) -> Result<Option<usize>, DecodeError> {
     const HCRC: u8 = 2;
     const EXTRA: u8 = 4;

@@ -52,7 +52,7 @@ pub enum SourceError {
         byte: u64,
         /// What is wrong.
         problem: String,
-        /// The input ends where it may not; all in front of that is good.
+        /// The input ends where it may not; all before that is good.
         is_truncation: bool,
     },
     /// A record is malformed.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use seqloom_format::fastq::Grammar;
 
-use super::claims::Stretches;
+use super::claims::Chunks;
 use super::error::SourceError;
 use super::opening::{Container, InputFormat, Opened};
 use super::place::{LanePlace, LaneStart};
@@ -21,12 +21,12 @@ use super::{MAX_FASTQ_BYTES, MAX_RECORD_BYTES};
 pub(crate) const BGZF_RATIO: usize = 4;
 /// Most compressed bytes claimed at a time: deflate's ratio is at most about 1,032, and the text
 /// must stay below 4 GiB.
-pub(crate) const MAX_BGZF_STRETCH_BYTES: usize = 2 * 1024 * 1024;
+pub(crate) const MAX_BGZF_CHUNK_BYTES: usize = 2 * 1024 * 1024;
 
 /// How a lane is read.
 pub(crate) enum Source {
-    Plain(Stretches),
-    Bgzf(Stretches),
+    Plain(Chunks),
+    Bgzf(Chunks),
     Stream(Box<StreamLane<StreamGrammar>>),
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Lane {
     pub(crate) format: InputFormat,
     pub(crate) source: Source,
     pub(crate) progress: Progress,
-    /// Where its first record is: behind a BAM header, or where a part of the input starts.
+    /// Where its first record is: after a BAM header, or where a part of the input starts.
     pub(crate) start: LanePlace,
     /// Longest record, in bytes.
     pub(crate) max_record_bytes: usize,
@@ -124,15 +124,15 @@ impl Lane {
             Container::Bam => MAX_FRAME_BYTES,
         };
         let input = reader.input().clone();
-        let header = LanePlace::behind_header(header_bytes);
+        let header = LanePlace::after_header(header_bytes);
         let source = match (format.container, format.compression, input.size) {
             (Container::Fastq, Compression::Plain, Some(size)) => {
-                let all = Stretches::new(size, block_bytes as u64);
+                let all = Chunks::new(size, block_bytes as u64);
                 Source::Plain(all.starting_at(start.map_or(0, |start| start.text)))
             }
             (Container::Fastq, Compression::Bgzf, Some(size)) if restart.is_none() => {
-                let stretch = (block_bytes / BGZF_RATIO).clamp(1, MAX_BGZF_STRETCH_BYTES);
-                let all = Stretches::new(size, stretch as u64);
+                let chunk = (block_bytes / BGZF_RATIO).clamp(1, MAX_BGZF_CHUNK_BYTES);
+                let all = Chunks::new(size, chunk as u64);
                 Source::Bgzf(all.starting_at(start.map_or(0, |start| start.raw)))
             }
             (container, ..) => {
@@ -150,7 +150,7 @@ impl Lane {
                 if let Some(again) = read_again(&input, start, restart, record_every_bytes)? {
                     (reader, text) = (again, Vec::new());
                 }
-                let state = StreamState::new(reader, grammar, text, limits).behind(skip);
+                let state = StreamState::new(reader, grammar, text, limits).after(skip);
                 Source::Stream(Box::new(StreamLane::new(state)))
             }
         };
@@ -184,7 +184,7 @@ impl Lane {
     pub(crate) fn continue_as_stream(&self, place: LanePlace) -> u64 {
         let make = || {
             let first_index = match &self.source {
-                Source::Plain(stretches) | Source::Bgzf(stretches) => stretches.close(),
+                Source::Plain(chunks) | Source::Bgzf(chunks) => chunks.close(),
                 Source::Stream(_) => 0,
             };
             let reader = TextReader::new(self.input.clone(), place.raw);
@@ -197,7 +197,7 @@ impl Lane {
             let limits = Limits { block_bytes, max_record_bytes };
             let grammar = StreamGrammar::Text(Grammar::FourLine);
             let state = StreamState::new(reader, grammar, Vec::new(), limits);
-            let state = state.behind(place.text - place.raw_text).numbered_from(first_index);
+            let state = state.after(place.text - place.raw_text).numbered_from(first_index);
             Tail { stream: StreamLane::new(state), first_index }
         };
         self.tail.get_or_init(make).first_index
@@ -210,11 +210,11 @@ impl Lane {
             return stream.is_ended();
         }
         match &self.source {
-            Source::Bgzf(stretches) => {
+            Source::Bgzf(chunks) => {
                 let delivered = self.progress.delivered_blocks.load(Ordering::Acquire);
-                delivered == stretches.count() && !self.leaves_bgzf.load(Ordering::Relaxed)
+                delivered == chunks.count() && !self.leaves_bgzf.load(Ordering::Relaxed)
             }
-            Source::Plain(stretches) => stretches.is_exhausted(),
+            Source::Plain(chunks) => chunks.is_exhausted(),
             Source::Stream(_) => true,
         }
     }

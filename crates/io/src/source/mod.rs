@@ -1,6 +1,6 @@
 //! Reads from one or two inputs, by many workers at once and without one that feeds the others.
 //!
-//! A worker with nothing better to do calls [`ReadSource::fetch`]: it takes the next stretch of the
+//! A worker with nothing better to do calls [`ReadSource::fetch`]: it takes the next chunk of the
 //! input that lags, decompresses and parses it, and gets a block of reads. Blocks come in any
 //! order; [`SequenceCheck`] verifies them in order.
 //!
@@ -12,7 +12,7 @@
 //!   rest as a stream. The check of the blocks, which alone knows where the last sure record ends,
 //!   starts it.
 //!
-//! What is read is told by content, never by a file's name. Bounds: [`SourceOptions`],
+//! What is read is recognised by content, never by a file's name. Bounds: [`SourceOptions`],
 //! [`MAX_RECORD_BYTES`], and four blocks that one lane may lead the other by.
 
 mod again;
@@ -46,11 +46,11 @@ use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use seqloom_format::ReadBlock;
 use seqloom_format::bam::Header;
 use seqloom_format::fastq::ParseOptions;
-use seqloom_format::reads::ReadBlock;
 
-use self::claims::{ClaimedStretch, Stretches};
+use self::claims::{Chunks, ClaimedChunk};
 use self::lane::{Lane, Source};
 use self::opening::Opened;
 use self::parse::ParsedText;
@@ -74,7 +74,7 @@ pub const MAX_RECORD_BYTES: usize = 256 * 1024 * 1024;
 /// Longest FASTQ record. The longest reads there are have about four million bases.
 pub(crate) const MAX_FASTQ_BYTES: usize = 64 * 1024 * 1024;
 
-/// Largest block that can be asked for: with a record of the greatest length it stays below the
+/// Largest block that can be requested: with a record of the greatest length it stays below the
 /// 4 GiB that the spans of a [`ReadBlock`] reach.
 pub(crate) const MAX_BLOCK_BYTES: usize = 256 * 1024 * 1024;
 
@@ -278,13 +278,13 @@ impl ReadSource {
             return self.pull(lane, stream);
         }
         match source {
-            Source::Plain(stretches) | Source::Bgzf(stretches) => {
-                let Some(index) = stretches.claim() else {
+            Source::Plain(chunks) | Source::Bgzf(chunks) => {
+                let Some(index) = chunks.claim() else {
                     let is_over = self.lanes[lane].is_exhausted();
                     return Ok(if is_over { Taken::Exhausted } else { Taken::Held });
                 };
                 progress.claimed_blocks.fetch_add(1, Ordering::Relaxed);
-                self.read_claim(lane, stretches, index, scratch)
+                self.read_claim(lane, chunks, index, scratch)
             }
             Source::Stream(_) => Ok(Taken::Exhausted),
         }
@@ -317,20 +317,20 @@ impl ReadSource {
     fn read_claim(
         &self,
         lane: usize,
-        stretches: &Stretches,
+        chunks: &Chunks,
         index: u64,
         scratch: &mut FetchScratch,
     ) -> Result<Taken, SourceError> {
         let Lane { input, source, start, max_record_bytes, .. } = &self.lanes[lane];
         let mut block = self.free_block();
         let (options, max_record_bytes) = (self.parse, *max_record_bytes);
-        let stretch = ClaimedStretch { input, stretches, index, options, max_record_bytes };
+        let chunk = ClaimedChunk { input, chunks, index, options, max_record_bytes };
         let parsed = match source {
             Source::Bgzf(_) => {
                 let skip = start.text - start.raw_text;
-                claims::read_bgzf(stretch, skip, &mut block, &mut scratch.bgzf)?
+                claims::read_bgzf(chunk, skip, &mut block, &mut scratch.bgzf)?
             }
-            _ => Some(claims::read_plain(stretch, &mut block)?),
+            _ => Some(claims::read_plain(chunk, &mut block)?),
         };
         let leaves_bgzf = parsed.is_none();
         if leaves_bgzf {
@@ -340,11 +340,11 @@ impl ReadSource {
                 self.lanes[lane].continue_as_stream(*start);
             }
         }
-        let last = stretches.is_last(index);
+        let last = chunks.is_last(index);
         if last {
             input.check_unchanged()?;
         }
-        let Range { start, end } = stretches.range(index);
+        let Range { start, end } = chunks.range(index);
         let parsed = parsed.unwrap_or_default();
         let is_last = last && !leaves_bgzf;
         let mut taken = self.deliver(lane, (index, is_last), block, parsed, end - start);
@@ -427,17 +427,17 @@ impl ReadSource {
         self.lanes[lane].start
     }
 
-    /// Where the text of the first block of `lane` starts: in front of the first record where that
+    /// Where the text of the first block of `lane` starts: before the first record where that
     /// is within a BGZF block.
     pub(crate) fn first_text(&self, lane: usize) -> u64 {
         let Lane { start, source, .. } = &self.lanes[lane];
         if matches!(source, Source::Bgzf(_)) { start.raw_text } else { start.text }
     }
 
-    /// Where the first stretch of `lane` starts in the file; 0 where it is read front to back.
+    /// Where the first chunk of `lane` starts in the file; 0 where it is read front to back.
     pub(crate) fn first_raw(&self, lane: usize) -> u64 {
         match &self.lanes[lane].source {
-            Source::Plain(stretches) | Source::Bgzf(stretches) => stretches.range(0).start,
+            Source::Plain(chunks) | Source::Bgzf(chunks) => chunks.range(0).start,
             Source::Stream(_) => 0,
         }
     }
@@ -474,7 +474,7 @@ fn refuse_bam_pairs(opened: &[Opened]) -> Result<(), SourceError> {
         None => Ok(()),
         Some(bam) => Err(SourceError::Unsupported {
             path: bam.reader.input().path.to_path_buf(),
-            problem: "BAM beside a second input".into(),
+            problem: "BAM with a second input".into(),
             hint: "unaligned BAM has both reads of a pair: give it as the only input",
         }),
     }

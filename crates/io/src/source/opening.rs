@@ -19,7 +19,7 @@ pub(crate) const MAX_HEADER_BYTES: usize = 512 * 1024 * 1024;
 /// Text taken at a time from a pipe whose turn it is not.
 const AHEAD_STEP_BYTES: usize = 1024 * 1024;
 
-/// Kind of reads, told by content.
+/// Kind of reads, recognised by content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Container {
     /// FASTQ of four lines a record (also: nothing at all).
@@ -50,11 +50,11 @@ pub(crate) fn more_header_bytes(held_bytes: usize) -> usize {
 /// An input whose first text is read and named.
 pub(crate) struct Opened {
     pub(crate) reader: TextReader,
-    /// Text read so far, behind the BAM header.
+    /// Text read so far, after the BAM header.
     pub(crate) text: Vec<u8>,
     pub(crate) format: InputFormat,
     pub(crate) header: Option<Header>,
-    /// Bytes of text in front of the first record: a BAM header.
+    /// Bytes of text before the first record: a BAM header.
     pub(crate) header_bytes: u64,
 }
 
@@ -94,7 +94,7 @@ impl Opening {
         Ok(true)
     }
 
-    /// Takes the BAM header off the text; `None` if more text is wanted first.
+    /// Takes the BAM header off the text; `None` if more text is needed first.
     fn read_header(&mut self, ended: bool) -> Result<Option<Header>, SourceError> {
         const HINT: &str = "check the file with `samtools view -H`";
         let lines = Header::check_line_lengths(&self.text);

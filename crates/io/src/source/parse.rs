@@ -1,10 +1,10 @@
 //! Text that a worker holds, to a block: the part common to every lane of FASTQ or FASTA.
 
+use seqloom_format::ReadBlock;
 use seqloom_format::fastq::{
     self, DefectKind, Grammar, ParseOptions, RecordStart, Stop, TextRange, find_record_start,
 };
 use seqloom_format::names::ReadNames;
-use seqloom_format::reads::ReadBlock;
 
 use super::block::{Defect, Place, Problem};
 use super::error::SourceError;
@@ -30,15 +30,15 @@ impl ParsedText {
         self.bases += parsed.bases;
     }
 
-    /// Counts `next`, which lies behind this.
+    /// Counts `next`, which is after this.
     pub(crate) fn append(&mut self, next: &Self) {
         self.place.own_bytes += next.place.own_bytes;
         self.records += next.records;
         self.lines += next.lines;
     }
 
-    /// `defect`, found behind this, counted from where this starts.
-    pub(crate) fn behind(&self, mut defect: Defect) -> Defect {
+    /// `defect`, found after this, counted from where this starts.
+    pub(crate) fn after(&self, mut defect: Defect) -> Defect {
         defect.record += self.records;
         defect.line = defect.line.map(|line| line + self.lines);
         defect.byte += self.place.own_bytes;
@@ -57,7 +57,7 @@ impl ParsedText {
         });
     }
 
-    /// The record behind the good ones, which begins with `head` at `byte`, is longer than
+    /// The record after the good ones, which begins with `head` at `byte`, is longer than
     /// `limit_bytes`.
     pub(crate) fn set_too_long(&mut self, limit_bytes: usize, head: &[u8], byte: usize) {
         let (record, line) = (self.records, Some(self.lines));
@@ -67,7 +67,7 @@ impl ParsedText {
     }
 }
 
-/// Parses a piece that starts with a record and ends behind one.
+/// Parses a piece that starts with a record and ends after one.
 pub(crate) fn parse_piece(
     grammar: Grammar,
     block: &mut ReadBlock,
@@ -94,13 +94,13 @@ pub(crate) fn parse_bam_piece(text: &[u8], block: &mut ReadBlock, names: ReadNam
     ParsedText { place, records, lines: 0, bases, aligned, defect }
 }
 
-/// Text behind a claimed stretch, fetched when a record reaches into it.
+/// Text after a claimed chunk, fetched when a record reaches into it.
 pub(crate) trait LookAhead {
     /// Appends about `bytes` to `text` and says whether the end of the input is reached.
     fn extend(&mut self, text: &mut Vec<u8>, bytes: usize) -> Result<bool, SourceError>;
 }
 
-/// A claimed stretch of four-line FASTQ.
+/// A claimed chunk of four-line FASTQ.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Claim {
     /// Where its first record starts, where that is known: of the first claim.
@@ -114,7 +114,7 @@ pub(crate) struct Claim {
     pub(crate) max_record_bytes: usize,
 }
 
-/// Finds the first record of a claimed stretch and parses all records of the stretch, looking
+/// Finds the first record of a claimed chunk and parses all records of the chunk, looking
 /// ahead by doubling for the last one.
 pub(crate) fn parse_claim(
     claim: Claim,

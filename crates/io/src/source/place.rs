@@ -9,13 +9,13 @@ pub struct LanePlace {
     /// Offset in the file, compressed as it is, from which text can be had: 0, that of a BGZF
     /// block, or that of a [`RestartPoint`].
     pub raw: u64,
-    /// Bytes of text in front of that.
+    /// Bytes of text before that.
     pub raw_text: u64,
-    /// Bytes of text in front of the read.
+    /// Bytes of text before the read.
     pub text: u64,
-    /// Records in front of it.
+    /// Records before it.
     pub records: u64,
-    /// Lines in front of it.
+    /// Lines before it.
     pub lines: u64,
 }
 
@@ -29,14 +29,14 @@ pub struct LaneStart {
 }
 
 impl LanePlace {
-    /// The same place, reached from `point`, which is in front of it.
+    /// The same place, reached from `point`, which is before it.
     #[must_use]
     pub fn reached_from(self, point: &RestartPoint) -> Self {
         Self { raw: point.raw(), raw_text: point.text(), ..self }
     }
 
-    /// The first record, behind a header of so many bytes.
-    pub(crate) fn behind_header(bytes: u64) -> Self {
+    /// The first record, after a header of so many bytes.
+    pub(crate) fn after_header(bytes: u64) -> Self {
         Self { text: bytes, ..Self::default() }
     }
 }
@@ -44,7 +44,7 @@ impl LanePlace {
 /// Where the text of a block is in its input.
 #[derive(Debug, Clone, Copy)]
 pub struct BlockPlace {
-    /// As for a read that is where the block's buffer starts; records and lines are those in front
+    /// As for a read that is where the block's buffer starts; records and lines are those before
     /// of the first record.
     start: LanePlace,
     /// Where in the buffer the first record is.
@@ -52,7 +52,7 @@ pub struct BlockPlace {
 }
 
 impl BlockPlace {
-    /// Of a block that starts behind `before`, which is where the text that it owns starts.
+    /// Of a block that starts after `before`, which is where the text that it owns starts.
     pub(crate) fn new(before: LanePlace, block: &InputBlock) -> Self {
         let first = block.place.first.unwrap_or_default() as usize;
         let start = match block.place.raw {

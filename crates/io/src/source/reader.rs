@@ -9,10 +9,10 @@ use super::restart::RestartPoint;
 const RAW_BYTES: usize = 256 * 1024;
 const _: () = assert!(RAW_BYTES > MAX_GZIP_HEADER_BYTES);
 
-/// First bytes that tell how an input is compressed: those of a BGZF header.
+/// First bytes that show how an input is compressed: those of a BGZF header.
 const MAGIC_BYTES: usize = 18;
 
-/// Compression, told by content.
+/// Compression, recognised by content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compression {
     /// Not compressed.
@@ -39,7 +39,7 @@ seqloom_format::state_of_fields!(Truncation { byte, problem });
 /// What [`TextReader::fill`] reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fill {
-    /// As much text as was wanted.
+    /// As much text as was needed.
     Full,
     /// The stream has nothing now.
     Waiting,
@@ -218,7 +218,7 @@ impl TextReader {
         }
     }
 
-    /// Reads more raw bytes behind those that wait.
+    /// Reads more raw bytes after those that wait.
     fn read_raw(&mut self) -> Result<Fill, SourceError> {
         self.buffer.resize(RAW_BYTES, 0);
         self.buffer.copy_within(self.from..self.to, 0);
@@ -237,7 +237,7 @@ impl TextReader {
         Ok(Fill::Full)
     }
 
-    /// Chooses the decoder if enough bytes are there to tell.
+    /// Chooses the decoder if enough bytes are there to decide.
     fn choose_decoder(&mut self) -> Result<bool, SourceError> {
         let head = &self.buffer[self.from..self.to];
         if head.len() < MAGIC_BYTES && !self.raw_ended {
@@ -282,7 +282,7 @@ fn sniff_compression(head: &[u8]) -> Result<Compression, Unread> {
         }
         [0x1f, 0x8b, ..] => Ok(Compression::Gzip),
         [0x28, 0xb5, 0x2f, 0xfd, ..] => Ok(Compression::Zstd),
-        // A skippable frame (RFC 8878, 3.1.2), as pzstd writes in front.
+        // A skippable frame (RFC 8878, 3.1.2), as pzstd writes first.
         [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Ok(Compression::Zstd),
         [b'B', b'Z', b'h', b'1'..=b'9', ..] => Err(Unread {
             problem: "bzip2 is not read",

@@ -8,7 +8,7 @@ use memchr::memchr;
 use seqloom_format::fastq::{
     Grammar, ParseOptions, Stop, TextRange, detect_grammar, name_of_header, parse,
 };
-use seqloom_format::reads::{ReadBlock, ReadSpans};
+use seqloom_format::{ReadBlock, ReadSpans};
 
 use super::MAX_FASTQ_BYTES;
 use super::error::SourceError;
@@ -20,14 +20,14 @@ use super::reader::{Fill, TextReader};
 /// How long one wait for a pipe lasts.
 const WAIT: Duration = Duration::from_millis(200);
 
-/// Consecutive records as they stand in the input.
+/// Consecutive records as they are in the input.
 #[derive(Debug)]
 pub(crate) struct Records<'a> {
     /// Their text.
     pub(crate) text: &'a [u8],
-    /// Where each starts in `text`, and behind the last one.
+    /// Where each starts in `text`, and after the last one.
     pub(crate) starts: &'a [usize],
-    /// Where their parts lie in `text`.
+    /// Where their parts are in `text`.
     pub(crate) reads: &'a [ReadSpans],
 }
 
@@ -147,7 +147,7 @@ impl RecordReader {
         self.starts.clear();
         self.starts.extend(starts);
         if let Stop::Defect(defect) = &parsed.stop {
-            // Those in front of it are handed out first.
+            // Those before it are handed out first.
             if block.reads.is_empty() {
                 let problem = format!(
                     "record {}, line {}: {}",
@@ -158,7 +158,7 @@ impl RecordReader {
                 return Err(self.unsupported(problem, "repair the file first"));
             }
         }
-        // Blank lines behind the last record of all belong to none.
+        // Blank lines after the last record of all belong to none.
         if let Some(last) = block.reads.last() {
             let qualities_end = (last.qualities.start + last.qualities.len) as usize;
             let rest = memchr(b'\n', &block.bytes[qualities_end..parsed.end]);
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn records_come_as_they_stand() {
+    fn records_come_as_they_are() {
         let one = "@a b\nAC\n+a b\nII\n";
         let two = "@c\r\nA\r\n+\r\n@\r\n";
         assert_eq!(read(format!("{one}{two}").as_bytes(), 1).unwrap(), [one, two]);

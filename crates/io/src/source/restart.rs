@@ -1,12 +1,12 @@
-//! Places within gzip data from which they can be inflated, without what is in front of them.
+//! Places within gzip data from which they can be inflated, without what precedes them.
 //!
 //! Deflate data (RFC 1951) consist of blocks that start at any bit and copy from the 32 KiB of text
-//! in front of them, the *window*. A [`RestartPoint`] is a block's first bit and its window, or the
+//! before them, the *window*. A [`RestartPoint`] is a block's first bit and its window, or the
 //! first byte of a gzip member, which needs none.
 //!
 //! To inflate from within a byte takes no inflater of its own: [`priming`] makes deflate data that
 //! give the window, and then blocks without content up to the bit of a byte where the block starts.
-//! To find such places takes one that can stop behind a block, which tells neither that it did nor
+//! To find such places takes one that can stop after a block, which reports neither that it did nor
 //! at which bit. That it did shows in input and room that are left over; and of the eight bits the
 //! right one is that from which the same text comes out again ([`Trial`]). A point is kept only if
 //! one does.
@@ -20,7 +20,7 @@ const WINDOW_BYTES: usize = 32 * 1024;
 const OUTPUT_STEP_BYTES: usize = 64 * 1024;
 /// Text that has to come out again; a wrong bit gives an error or other text at once.
 const TRIAL_BYTES: usize = 64 * 1024;
-/// Less text behind a block shows nothing.
+/// Less text after a block shows nothing.
 const LEAST_TRIAL_BYTES: usize = 64;
 /// Levels above make points a tenth smaller at twice the time.
 const ZSTD_LEVEL: i32 = 3;
@@ -30,13 +30,13 @@ const ZSTD_LEVEL: i32 = 3;
 pub struct RestartPoint {
     /// Offset in the file of the byte that the block starts in, or the member with.
     raw: u64,
-    /// Bytes of text in front of it, those of earlier members included.
+    /// Bytes of text before it, those of earlier members included.
     text: u64,
-    /// Bits of that byte that are in front of the block.
+    /// Bits of that byte that are before the block.
     used_bits: u8,
     /// Within a member.
     in_member: bool,
-    /// Of the member's text in front of the block.
+    /// Of the member's text before the block.
     crc: u32,
     member_bytes: u32,
     /// The window, zstd.
@@ -57,7 +57,7 @@ impl RestartPoint {
         self.raw
     }
 
-    /// Bytes of text in front of the point.
+    /// Bytes of text before the point.
     #[must_use]
     pub fn text(&self) -> u64 {
         self.text
@@ -67,7 +67,7 @@ impl RestartPoint {
         self.in_member
     }
 
-    /// CRC32 of the member's text in front of the point.
+    /// CRC32 of the member's text before the point.
     pub(super) fn crc(&self) -> u32 {
         self.crc
     }
@@ -96,7 +96,7 @@ impl RestartPoint {
     }
 }
 
-/// Bits that stand in the first byte in place of those in front of the block.
+/// Bits that are in the first byte in place of those before the block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Primed {
     bits: u8,
@@ -159,7 +159,7 @@ impl BitWriter {
     }
 }
 
-/// Deflate data that give `window` and end `used_bits` behind a whole byte.
+/// Deflate data that give `window` and end `used_bits` after a whole byte.
 fn priming(window: &[u8], used_bits: u8) -> (Vec<u8>, Primed) {
     let mut writer = BitWriter::default();
     if !window.is_empty() {
@@ -182,12 +182,12 @@ fn priming(window: &[u8], used_bits: u8) -> (Vec<u8>, Primed) {
     (writer.bytes, Primed { bits: writer.bits, count: writer.count })
 }
 
-/// A block's start at an unknown bit, and what came behind it so far.
+/// A block's start at an unknown bit, and what came after it so far.
 struct Trial {
     /// With `used_bits` of a byte that ends here.
     point: RestartPoint,
     window: Vec<u8>,
-    /// The last byte in front, some bits of which may belong to the block, and those behind.
+    /// The last byte before, some bits of which may belong to the block, and those after.
     input: Vec<u8>,
     text: Vec<u8>,
 }
@@ -199,7 +199,7 @@ impl Trial {
             return None;
         }
         let window = zstd::bulk::compress(&self.window, ZSTD_LEVEL).ok()?;
-        // Where it starts with a byte, that is the one behind the last.
+        // Where it starts with a byte, that is the one after the last.
         let at_byte = RestartPoint { window, ..self.point };
         let within = |used_bits| {
             let raw = at_byte.raw - 1;
@@ -370,13 +370,13 @@ mod tests {
 
     #[test]
     fn any_bit_can_be_primed() {
-        for window in [&b""[..], b"some text in front"] {
+        for window in [&b""[..], b"some text before"] {
             for used_bits in 0..8 {
                 let (mut bytes, primed) = priming(window, used_bits);
                 assert_eq!(primed.count, used_bits);
                 // A last block with the fixed codes: 'A' (0x30 + 0x41, highest bit first), the end.
                 let mut writer = BitWriter::default();
-                // What is in front of the block must not matter.
+                // What precedes the block must not matter.
                 writer.push(0xff, used_bits);
                 writer.push(0b011, 3);
                 writer.push(u32::from(0x71_u8.reverse_bits()), 8);

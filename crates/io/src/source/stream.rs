@@ -1,7 +1,7 @@
 //! Lanes that are read front to back, by whichever worker comes first: gzip, zstd, pipes, BAM,
 //! FASTA and wrapped FASTQ.
 //!
-//! Under the lane's lock a worker decompresses about a block of text, cuts it behind a record and
+//! Under the lane's lock a worker decompresses about a block of text, cuts it after a record and
 //! keeps the rest for the next one. It parses after it has let the lane go. Nobody waits for the
 //! lock: who does not get it does something else.
 
@@ -26,7 +26,7 @@ pub(crate) const LARGE_BYTES: usize = 1024 * 1024;
 
 /// Where a stream may be cut.
 pub(crate) trait Cut: Copy {
-    /// Where to cut `text`, which starts with a record: behind as many whole ones as it has, 0 for
+    /// Where to cut `text`, which starts with a record: after as many whole ones as it has, 0 for
     /// none.
     fn last_boundary(self, text: &[u8]) -> usize;
 
@@ -66,7 +66,7 @@ pub(crate) enum Pull<T = Piece> {
     Ended,
 }
 
-/// Text that starts with a record and, unless it is the last or too long, ends behind one.
+/// Text that starts with a record and, unless it is the last or too long, ends after one.
 #[derive(Debug, Default)]
 pub(crate) struct Piece {
     pub(crate) index: u64,
@@ -78,10 +78,10 @@ pub(crate) struct Piece {
     pub(crate) raw_bytes: u64,
     /// Raw bytes read so far.
     pub(crate) raw_end: u64,
-    /// Reading or decompressing failed behind `text`, which may end within a record then. Only the
+    /// Reading or decompressing failed after `text`, which may end within a record then. Only the
     /// last piece has one.
     pub(crate) fault: Option<SourceError>,
-    /// The input was cut off behind `text`, and that is allowed. Only the last piece has one.
+    /// The input was cut off after `text`, and that is allowed. Only the last piece has one.
     pub(crate) truncation: Option<Truncation>,
 }
 
@@ -136,7 +136,7 @@ pub(crate) struct Limits {
     pub(crate) max_record_bytes: usize,
 }
 
-/// A stream and the text in front of its next piece.
+/// A stream and the text before its next piece.
 pub(crate) struct StreamState<C> {
     reader: TextReader,
     pub(crate) grammar: C,
@@ -149,7 +149,7 @@ pub(crate) struct StreamState<C> {
     want: usize,
     index: u64,
     raw_reported: u64,
-    /// Text in front of the first record that is still to be passed over.
+    /// Text before the first record that is still to be passed over.
     skip: u64,
     fault: Option<SourceError>,
 }
@@ -177,8 +177,8 @@ impl<C: Cut> StreamState<C> {
         }
     }
 
-    /// Starts behind the next `bytes` of text, which are decompressed and passed over.
-    pub(crate) fn behind(mut self, bytes: u64) -> Self {
+    /// Starts after the next `bytes` of text, which are decompressed and passed over.
+    pub(crate) fn after(mut self, bytes: u64) -> Self {
         self.skip = bytes;
         self
     }
@@ -190,7 +190,7 @@ impl<C: Cut> StreamState<C> {
         self
     }
 
-    /// Nothing can be read behind the text that it was made with, if there is a fault.
+    /// Nothing can be read after the text that it was made with, if there is a fault.
     pub(crate) fn with_fault(mut self, fault: Option<SourceError>) -> Self {
         self.fault = fault;
         self
@@ -230,8 +230,8 @@ impl<C: Cut> StreamState<C> {
         }
     }
 
-    /// Decompresses as much as is wanted; whether that is all there is, `None` if it is not there
-    /// yet. A fault ends the text.
+    /// Decompresses as much as is requested; whether that is all there is, `None` if it is not
+    /// there yet. A fault ends the text.
     fn fill(&mut self) -> Option<bool> {
         if self.fault.is_some() {
             return Some(true);

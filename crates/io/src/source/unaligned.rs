@@ -3,13 +3,13 @@
 use seqloom_format::bam::{BASE_LETTERS, Flags, Header, RecordRef, check_aux, framed_records};
 use seqloom_format::fastq::trim_read_number;
 use seqloom_format::names::{ReadNameFault, ReadNames, check_read_name, rename_read};
-use seqloom_format::reads::{MateOfPair, ReadBlock, ReadSpans, Span};
+use seqloom_format::{MateOfPair, ReadBlock, ReadSpans, Span};
 
 use super::MAX_RECORD_BYTES;
 use super::block::{Defect, Problem};
 use crate::alignments::SECOND_HEADER;
 
-/// The longest BAM record and its size in front.
+/// The longest BAM record with its size.
 pub(crate) const MAX_FRAME_BYTES: usize = 4 + MAX_RECORD_BYTES;
 
 /// What [`read_records`] found.
@@ -23,7 +23,7 @@ pub(crate) struct ParsedRecords {
     pub(crate) defect: Option<Defect>,
 }
 
-/// Where to cut `text`, which starts with a record: behind as many whole ones as it has, 0 for none
+/// Where to cut `text`, which starts with a record: after as many whole ones as it has, 0 for none
 /// (the caller bounds how much more it gathers for one). An impossible size is no reason to gather
 /// more: whoever parses the text finds it there.
 pub(crate) fn last_boundary(text: &[u8]) -> usize {

@@ -46,7 +46,7 @@ pub(crate) struct BgzfWindow<'a> {
     pub(crate) has_left_bgzf: bool,
 }
 
-/// Compressed bytes that are kept behind their use: a record may reach far behind its stretch.
+/// Compressed bytes that are kept after their use: a record may reach far past its chunk.
 const MAX_USED_BYTES: u64 = 4 * 1024 * 1024;
 
 /// Enough for the header of nearly every block.
@@ -138,7 +138,7 @@ impl<'a> BgzfWindow<'a> {
         Ok(&self.scratch.raw[from..self.held])
     }
 
-    /// Reads so many bytes more behind those that are held.
+    /// Reads so many bytes more after those that are held.
     fn append(&mut self, bytes: usize) -> Result<(), SourceError> {
         let (raw, end) = (&mut self.scratch.raw, self.held + bytes);
         // What earlier windows left is overwritten, so it need not be zeroed first.
@@ -166,7 +166,7 @@ impl<'a> BgzfWindow<'a> {
     }
 
     /// The next block's header, and where in `scratch.raw` the block is: its first `bytes` bytes,
-    /// or the whole of it (and the header behind it, which comes next).
+    /// or the whole of it (and the header after it, which comes next).
     fn next_block(
         &mut self,
         bytes: Option<usize>,
@@ -179,7 +179,7 @@ impl<'a> BgzfWindow<'a> {
         Ok((header, from..self.held.min(from + header.block_bytes)))
     }
 
-    /// Gives up compressed bytes in front of `offset`, where they are many.
+    /// Gives up compressed bytes before `offset`, where they are many.
     fn drop_used(&mut self, offset: u64) {
         let used = offset.saturating_sub(self.start);
         if used >= MAX_USED_BYTES && used <= self.held as u64 {
@@ -201,7 +201,7 @@ impl<'a> BgzfWindow<'a> {
         inflated.map_err(|error| error.at(self.input, offset))
     }
 
-    /// Inflates the next block onto `text`. What is wrong with it is handed out beside what the
+    /// Inflates the next block onto `text`. What is wrong with it is handed out with what the
     /// operating system says, and leaves `text` and the window's place as they were.
     pub(crate) fn try_inflate_next(&mut self, text: &mut Vec<u8>) -> Result<usize, BlockError> {
         let start = text.len();
@@ -221,9 +221,9 @@ impl<'a> BgzfWindow<'a> {
     }
 
     /// Inflates the next `bytes` bytes of the next block onto `text`. `false` if it has fewer or
-    /// is damaged: inflating it whole will tell.
+    /// is damaged: inflating it whole will show.
     ///
-    /// A block is verified by its checksum as a whole: by the worker in whose stretch it starts.
+    /// A block is verified by its checksum as a whole: by the worker in whose chunk it starts.
     fn inflate_start(&mut self, text: &mut Vec<u8>, bytes: usize) -> Result<bool, SourceError> {
         // Text that deflate cannot shrink takes a few bytes more, and trees some hundred.
         let deflated_bytes = self.started.text_bytes + bytes + MAX_TREE_BYTES;
@@ -279,7 +279,7 @@ impl<'a> BgzfWindow<'a> {
     }
 
     /// Whether three BGZF headers follow each other from `offset` on, each where the one before
-    /// says, or fewer and then the end of the file (cut short or not: inflating will tell) or of
+    /// says, or fewer and then the end of the file (cut short or not: inflating will show) or of
     /// what is BGZF.
     fn chains(&mut self, offset: u64) -> Result<bool, SourceError> {
         let mut next = offset;

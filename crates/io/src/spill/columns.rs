@@ -3,9 +3,9 @@
 //!
 //! A record is framed: its ordinal (8 bytes) and size (4), then BAM's bytes. It is cut in three by
 //! what BAM's fixed fields say: *bases* and *qualities*, and the *rest*, which has those fields and
-//! so tells how to put the record together again. What is no whole record stays in the rest.
+//! so says how to put the record together again. What is no whole record stays in the rest.
 
-/// In front of a record's bytes: its ordinal (8) and their number (4).
+/// Before a record's bytes: its ordinal (8) and their number (4).
 pub const FRAME_BYTES: usize = 12;
 /// Bytes of BAM's fixed fields.
 const FIXED_BYTES: usize = 32;
@@ -20,7 +20,7 @@ pub(super) struct Columns {
     pub(super) records: u32,
 }
 
-/// Sizes of a framed record's parts, in the order in which they stand.
+/// Sizes of a framed record's parts, in the order in which they are.
 struct Parts {
     front: usize,
     bases: usize,
@@ -54,16 +54,16 @@ impl Columns {
         qualities.clear();
         let mut left = raw;
         while let Some(parts) = Parts::of(left) {
-            let Some((front, behind)) = left.split_at_checked(parts.front) else { break };
-            let Some((base, behind)) = behind.split_at_checked(parts.bases) else { break };
-            let Some((quality, behind)) = behind.split_at_checked(parts.qualities) else { break };
-            let Some((back, behind)) = behind.split_at_checked(parts.back) else { break };
+            let Some((front, after)) = left.split_at_checked(parts.front) else { break };
+            let Some((base, after)) = after.split_at_checked(parts.bases) else { break };
+            let Some((quality, after)) = after.split_at_checked(parts.qualities) else { break };
+            let Some((back, after)) = after.split_at_checked(parts.back) else { break };
             rest.extend_from_slice(front);
             bases.extend_from_slice(base);
             qualities.extend_from_slice(quality);
             rest.extend_from_slice(back);
             *records += 1;
-            left = behind;
+            left = after;
         }
         rest.extend_from_slice(left);
     }
@@ -85,8 +85,8 @@ impl Columns {
 }
 
 fn take<'a>(bytes: &mut &'a [u8], count: usize) -> Option<&'a [u8]> {
-    let (taken, behind) = bytes.split_at_checked(count)?;
-    *bytes = behind;
+    let (taken, after) = bytes.split_at_checked(count)?;
+    *bytes = after;
     Some(taken)
 }
 
@@ -101,9 +101,9 @@ pub(super) mod tests {
         body[8] = name;
         body[12..14].copy_from_slice(&operations.to_le_bytes());
         body[16..20].copy_from_slice(&bases.to_le_bytes());
-        let behind = usize::from(name) + 4 * usize::from(operations) + tags;
+        let after = usize::from(name) + 4 * usize::from(operations) + tags;
         let bases = bases as usize;
-        body.extend((0..behind + bases.div_ceil(2) + bases).map(|it| (it * 31) as u8));
+        body.extend((0..after + bases.div_ceil(2) + bases).map(|it| (it * 31) as u8));
         let mut frame = 3_u64.to_le_bytes().to_vec();
         frame.extend_from_slice(&(body.len() as u32).to_le_bytes());
         frame.extend_from_slice(&body);

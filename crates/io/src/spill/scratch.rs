@@ -1,4 +1,4 @@
-//! A piece as it lies on disk: zstd, records in columns.
+//! A piece as it is on disk: zstd, records in columns.
 
 use std::io;
 
@@ -13,7 +13,7 @@ const ZSTD_LEVEL: i32 = 1;
 /// That of bases and qualities, where codes of unequal length do almost all there is to do: at
 /// level 1 the piece would be smaller by a tenth, and a third more work.
 const COLUMN_LEVEL: i32 = -40;
-/// In front of a piece in columns: see [`ColumnSizes`].
+/// Before a piece in columns: see [`ColumnSizes`].
 const COLUMN_SIZES_BYTES: usize = 24;
 
 /// A thread's buffers for spilling and reading back.
@@ -35,7 +35,7 @@ impl SpillScratch {
         use zstd::zstd_safe::{CParameter, ParamSwitch};
         let compressor = |level| zstd::bulk::Compressor::new(level).map_err(SpillError::Zstd);
         let mut column_compressor = compressor(COLUMN_LEVEL)?;
-        // Levels below zero leave it out unless told otherwise.
+        // Levels below zero leave it out unless configured otherwise.
         let with_codes = CParameter::LiteralCompressionMode(ParamSwitch::Enable);
         column_compressor.set_parameter(with_codes).map_err(SpillError::Zstd)?;
         Ok(Self {
@@ -117,7 +117,7 @@ impl SpillScratch {
     }
 }
 
-/// What stands in front of a piece in columns.
+/// What is before a piece in columns.
 struct ColumnSizes {
     /// Records that were cut.
     records: u32,

@@ -1,5 +1,5 @@
 //! Any bytes as an input file: what `ReadSource` and `AlignmentSource` must survive. The property
-//! tests beside this file and the fuzz targets call the same functions.
+//! tests next to this file and the fuzz targets call the same functions.
 
 use std::path::Path;
 
@@ -144,8 +144,8 @@ pub(crate) fn alignments(folder: &Path, bytes: &[u8]) {
 /// Reads `bytes` as a FASTA, and as the indices of one: every base that is said to be there can be
 /// had or is refused, and an index that was accepted gives nothing but what is in the file.
 pub(crate) fn indexed_fasta(folder: &Path, bytes: &[u8]) {
-    use seqloom_io::indexed_fasta::IndexedFasta;
-    use seqloom_io::random_text::{RandomText, TextScratch};
+    use seqloom_io::IndexedFasta;
+    use seqloom_io::{RandomText, TextScratch};
     const TEXT: &[u8] = b">c1 x\nACGTACGT\nAC\n>c2\nGGG\n";
     let (fasta, mut scratch) = (folder.join("f.fa"), TextScratch::default());
     for (name, content) in [("f.fa", bytes), ("f.fa.fai", bytes), ("f.fa.gzi", bytes)] {

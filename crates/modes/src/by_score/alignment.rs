@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use seqloom_format::bam::cigar;
 
-use crate::reference::{Extent, Spot, Stretch};
+use crate::reference::{Extent, Segment, Spot};
 
 pub(crate) const MATCH: u32 = cigar::MATCH as u32;
 pub(crate) const INSERTION: u32 = cigar::INSERTION as u32;
@@ -13,7 +13,7 @@ pub(crate) const DELETION: u32 = cigar::DELETION as u32;
 pub(crate) const SKIP: u32 = cigar::SKIP as u32;
 pub(crate) const CLIP: u32 = cigar::SOFT_CLIP as u32;
 
-/// Adds `count` of an operation behind those there are.
+/// Adds `count` of an operation after those there are.
 pub(crate) fn push(ops: &mut Vec<u32>, kind: u32, count: usize) {
     match ops.last_mut() {
         Some(last) if *last & 15 == kind => *last += (count as u32) << 4,
@@ -32,7 +32,7 @@ pub(crate) fn span(ops: &[u32]) -> u32 {
 #[derive(Debug, Clone)]
 pub(crate) struct Alignment {
     pub(crate) score: i32,
-    pub(crate) stretch: Stretch,
+    pub(crate) segment: Segment,
     /// The first base of `T` that is aligned.
     pub(crate) place: i64,
     /// Its operations in [`Output::ops`].
@@ -42,8 +42,8 @@ pub(crate) struct Alignment {
 impl Alignment {
     /// It with its operations among all.
     pub(crate) fn with<'a>(&self, ops: &'a [u32]) -> Placement<'a> {
-        let Self { score, stretch, place, ops: ref own } = *self;
-        Placement { score, stretch, place, ops: &ops[own.clone()] }
+        let Self { score, segment, place, ops: ref own } = *self;
+        Placement { score, segment, place, ops: &ops[own.clone()] }
     }
 }
 
@@ -88,21 +88,21 @@ impl<A: Aligned> Output<A> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Placement<'a> {
     pub(crate) score: i32,
-    pub(crate) stretch: Stretch,
+    pub(crate) segment: Segment,
     /// The first base of `T` that is aligned.
     pub(crate) place: i64,
     pub(crate) ops: &'a [u32],
 }
 
 impl Placement<'_> {
-    /// Behind the last base of `T` that is aligned.
+    /// One past the last base of `T` that is aligned.
     pub(crate) fn end(&self) -> i64 {
         self.place + i64::from(span(self.ops))
     }
 
     /// The sequence, and the position there.
     pub(crate) fn spot(&self) -> Spot {
-        self.stretch.spot(self.place, self.end())
+        self.segment.spot(self.place, self.end())
     }
 
     /// Where its read is, in a genome of so many bases.
@@ -111,6 +111,6 @@ impl Placement<'_> {
             |op: Option<&u32>| op.filter(|&op| op & 15 == CLIP).map_or(0, |op| i64::from(op >> 4));
         let start = self.place - clip(self.ops.first());
         let end = self.end() + clip(self.ops.last());
-        Extent::of(self.stretch, start, end - start, bases)
+        Extent::of(self.segment, start, end - start, bases)
     }
 }

@@ -10,11 +10,11 @@ use crate::reference::{Extent, Spot};
 /// Which placements of mates make a pair, and what becomes of the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MateOptions {
-    /// How mates lie to each other, and how far.
+    /// How mates are oriented to each other, and how far.
     pub pairs: PairOptions,
     /// Mates that overlap may have passed each other.
     pub dovetail: bool,
-    /// A mate may lie inside the other.
+    /// A mate may be inside the other.
     pub contain: bool,
     /// Mates may have bases in common.
     pub overlap: bool,
@@ -48,7 +48,7 @@ impl MateOptions {
             && (self.overlap || !overlap)
     }
 
-    /// The strands on which mate `mate` is wanted, or a single read (0), where those are of the
+    /// The strands on which mate `mate` is requested, or a single read (0), where those are of the
     /// first.
     pub(crate) fn strands(&self, mate: usize, strands: Strands) -> Strands {
         strands.turned_if(mate == 1 && !self.pairs.are_alike())
@@ -137,7 +137,7 @@ impl<'a> OfMate<'a> {
         [own, other]: [Option<Placement<'a>>; 2],
         bases: u64,
     ) -> Self {
-        let mut flags = mate_flags(mate, other.is_some_and(|it| it.stretch.is_reverse));
+        let mut flags = mate_flags(mate, other.is_some_and(|it| it.segment.is_reverse));
         if other.is_none() {
             flags |= MATE_UNMAPPED;
         }
@@ -166,7 +166,7 @@ impl<'a> OfMate<'a> {
     /// MC, YS, ZP and YT.
     pub(crate) fn push_tags(&self, body: &mut Vec<u8>) {
         if let Some(placement) = self.placement {
-            push_mate_cigar(placement.ops, placement.stretch.is_reverse, body);
+            push_mate_cigar(placement.ops, placement.segment.is_reverse, body);
             if self.is_pair {
                 push_signed(b"YS", placement.score, body);
             }

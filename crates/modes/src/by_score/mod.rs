@@ -2,7 +2,7 @@
 //!
 //! * [`score`]: what alignments are worth.
 //! * [`seeds`]: where strings of reads occur; [`Reads`] of a group are searched for at once.
-//! * [`diagonals`]: on which of them a read's seeds lie.
+//! * [`diagonals`]: on which of them a read's seeds are.
 //! * [`alignment`]: placements with their operations, and where they are.
 //! * [`mates`]: which placements are a pair, and what records say of the other mate.
 //! * [`record`]: placements to BAM.

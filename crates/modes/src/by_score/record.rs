@@ -10,7 +10,7 @@ use crate::reference::Reference;
 use seqloom_align::engine::Read;
 use seqloom_align::record::{push_bases, push_qualities};
 
-/// A placement, and what a record says beside it.
+/// A placement, and what a record says besides it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Said<'a> {
     pub(super) placement: Placement<'a>,
@@ -79,8 +79,8 @@ fn turn(codes: &mut [u8]) {
 const LETTERS: &[u8] = b"ACGTN";
 
 impl Records {
-    /// The record of a read without a placement, with `tags` in front of what is said of its mate;
-    /// it stands where that does.
+    /// The record of a read without a placement, with `tags` before what is said of its mate;
+    /// it is where that does.
     pub(crate) fn unmapped(&mut self, read: &Read<'_>, tags: &[u8], mate: OfMate<'_>) -> &[u8] {
         let fixed = Fixed {
             flags: UNMAPPED | mate.flags,
@@ -100,7 +100,7 @@ impl Records {
         body
     }
 
-    /// The record of a placement; a mode may have more tags to put behind it.
+    /// The record of a placement; a mode may have more tags to put after it.
     pub(super) fn placed(
         &mut self,
         (read, query): (&Read<'_>, &Query),
@@ -146,14 +146,14 @@ impl Records {
         for part in placement.ops.split_inclusive(|op| op & 15 == SKIP) {
             let skipped = part.last().filter(|op| *op & 15 == SKIP).map_or(0, |op| op >> 4);
             let bases = span(part) - skipped;
-            reference.add_codes(placement.stretch, place, bases as usize, &mut self.codes);
+            reference.add_codes(placement.segment, place, bases as usize, &mut self.codes);
             place += i64::from(span(part));
         }
         self.ops.clear();
         self.ops.extend(placement.ops);
         self.turned.clear();
         self.turned.extend(query.codes());
-        if placement.stretch.is_reverse {
+        if placement.segment.is_reverse {
             self.ops.reverse();
             turn(&mut self.turned);
             turn(&mut self.codes);

@@ -41,7 +41,7 @@ pub(crate) trait Wording {
         None
     }
 
-    /// Tags of a placement behind those that all modes have.
+    /// Tags of a placement after those that all modes have.
     fn push_tags(&self, _which: Which, _alignment: &Self::Alignment, _body: &mut Vec<u8>) {}
 }
 

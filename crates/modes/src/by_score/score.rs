@@ -137,7 +137,7 @@ impl Scoring {
         perfect - i32::from(self.read_gap.first().min(self.reference_gap.first()))
     }
 
-    /// The bases behind which a gap in the read may be, and those that may be in a gap of the
+    /// The bases after which a gap in the read may be, and those that may be in a gap of the
     /// reference: there are as many bases as the barrier says on both sides.
     pub(crate) fn gaps_within(&self, length: usize) -> [Range<usize>; 2] {
         let barrier = usize::from(self.gap_barrier);

@@ -3,7 +3,7 @@
 //! A seed begins at its end: the rows of its last bases are in a table, and it grows to the
 //! left until it is long enough and rare enough, or until it would not occur. One that would
 //! not occur any longer keeps what did. So a seed is no longer than it has to be, and its rows
-//! are all places where that much of the read lies: a second placement of the read is found by
+//! are all places where that much of the read is: a second placement of the read is found by
 //! the same seeds. Of a frequent seed some rows are drawn by the read's number.
 
 use crate::chance::{drawn_rows, hash};
@@ -51,7 +51,7 @@ pub(crate) struct Seed {
     query: u32,
     /// Its first base.
     at: u16,
-    /// Behind its last base.
+    /// One past its last base.
     end: u16,
     /// Most rows that are looked at; more are none, of a seed that is not long enough.
     rows: u32,
@@ -137,21 +137,21 @@ impl Search<SeedContext<'_>> for Seed {
     }
 }
 
-/// A place where a seed lies.
+/// A place where a seed is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Hit {
     /// Number of the read in its group.
     pub(crate) query: u32,
-    /// The place in `T` where the read's first base would be; it may be in front of all.
+    /// The place in `T` where the read's first base would be; it may be before all.
     pub(crate) start: i64,
-    /// The seed's first base in the read, and behind its last.
+    /// The seed's first base in the read, and one past its last.
     pub(crate) from: u16,
     pub(crate) end: u16,
     /// The seed was rare without being made longer than is enough.
     pub(crate) is_rare: bool,
 }
 
-/// Bits of a [`Hit`] as a number: of its first base and of the one behind its last. Places have 39
+/// Bits of a [`Hit`] as a number: of its first base and of the one after its last. Places have 39
 /// bits (`index::layout`), and one more that they are counted from before all; whether the seed is
 /// rare has one.
 const BASE_BITS: u32 = 11;

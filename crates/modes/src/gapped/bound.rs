@@ -2,7 +2,7 @@
 //!
 //! The read is cut into pieces of eight bases. Where an alignment has no gap in a piece, all of it
 //! is on one diagonal and loses what its mismatches there cost; where it has one, that costs. On
-//! the diagonals with seeds mismatches are known one by one; on those beside them, as far off as
+//! the diagonals with seeds mismatches are known one by one; on those next to them, as far off as
 //! gaps could lead, their least number counts. The property test compares this with the kernel.
 
 use std::ops::RangeInclusive;
@@ -10,7 +10,7 @@ use std::ops::RangeInclusive;
 use super::candidates::{Diagonal, ScoredRead};
 use crate::by_score::score::{GapPenalty, Scoring};
 use crate::query::pop;
-use crate::reference::{Reference, Stretch};
+use crate::reference::{Reference, Segment};
 use seqloom_align::search::text::WORD_BASES;
 
 /// Bases of a piece: two bytes of packed ones.
@@ -20,7 +20,7 @@ const IN_WORD: usize = WORD_BASES / PIECE_BASES;
 /// The highest and the lowest bit of each piece in a word.
 const HIGHEST: u64 = 0x8000_8000_8000_8000;
 const LOWEST: u64 = 0x0001_0001_0001_0001;
-/// Diagonals beside the others that are looked at, at most; more would cost what the kernel does.
+/// Diagonals next to the others that are looked at, at most; more would cost what the kernel does.
 const MOST_DIAGONALS: i64 = 64;
 
 /// Working memory.
@@ -35,7 +35,7 @@ pub(super) struct Pieces {
     window: Vec<u64>,
     /// Where the read differs from it on a diagonal: the higher bit of each known base's two.
     differences: Vec<u64>,
-    /// The least number of mismatches of each piece beside the known diagonals, four a word.
+    /// The least number of mismatches of each piece next to the known diagonals, four a word.
     fewest: Vec<u64>,
     /// What each piece costs on a known diagonal, at most, and at least at all.
     exact: Vec<i32>,
@@ -71,7 +71,7 @@ impl Pieces {
         let reach = longest_gap(scoring, perfect - needed);
         let from = (first.start - reach).max(*band.start()).min(first.start);
         let to = (last.start + reach).min(*band.end()).max(last.start);
-        let Stretch { start, end, .. } = first.stretch;
+        let Segment { start, end, .. } = first.segment;
         let is_inside = from >= start && to + length <= end && to - from <= MOST_DIAGONALS;
         if !is_inside || reference.has_hole(from, to + length) {
             return None;
@@ -81,7 +81,7 @@ impl Pieces {
         Some(perfect - self.least_loss(scoring, length as usize))
     }
 
-    /// Fetches so many bases from `from`, and two words behind them.
+    /// Fetches so many bases from `from`, and two words after them.
     #[inline(always)]
     fn fetch(&mut self, reference: &Reference<'_>, from: u64, bases: usize) {
         let word =

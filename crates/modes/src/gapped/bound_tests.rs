@@ -11,7 +11,7 @@ use crate::query::Query;
 use seqloom_align::index::Sequence;
 use seqloom_align::search::text::Genome;
 
-/// Bases of the genome in front of the read, and behind it.
+/// Bases of the genome before the read, and after it.
 const FLANK: usize = 70;
 
 /// A genome, and a read off its middle with changes: a base, some left out, some put in.
@@ -53,7 +53,7 @@ proptest! {
         numbers in (1_i16..6, 0_i16..9, 0_i16..9, 0_i16..3),
         gaps in [0_i16..9, 0_i16..5, 0_i16..9, 0_i16..5],
         barrier in 1_u16..6,
-        beside in 0_i64..20,
+        shift in 0_i64..20,
         (below, seed) in (0_i32..30, any::<u64>()),
     ) {
         let (bonus, most, least, unknown) = numbers;
@@ -75,15 +75,15 @@ proptest! {
         let genome = Genome { packed: &bytes, bases };
         let reference =
             Reference { genome, sequences: &sequences, holes: &[], strands: Strands::Both };
-        let stretch = reference.stretch_of(0, false).unwrap();
-        let starts = [FLANK as i64, FLANK as i64 + beside];
+        let segment = reference.segment_of(0, false).unwrap();
+        let starts = [FLANK as i64, FLANK as i64 + shift];
         let diagonals = starts.map(|start| {
-            Diagonal { start, stretch, covered: 0, is_rare: false, ungapped: None }
+            Diagonal { start, segment, covered: 0, is_rare: false, ungapped: None }
         });
         let middle = (starts[0] + starts[1]) / 2;
         let (mut window, mut table, mut ops) = (Vec::new(), Table::default(), Vec::new());
         let from = middle - MARGIN as i64;
-        reference.codes(stretch, from, read.len() + 2 * MARGIN + 1, &mut window);
+        reference.codes(segment, from, read.len() + 2 * MARGIN + 1, &mut window);
         let problem = Problem {
             codes: query.codes(),
             penalties,

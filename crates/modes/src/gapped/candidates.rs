@@ -1,10 +1,10 @@
-//! The diagonals on which seeds of a read lie, and what the read is worth there without a gap.
+//! The diagonals on which seeds of a read are, and what the read is worth there without a gap.
 
 use crate::by_score::diagonals;
 use crate::by_score::score::Scoring;
 use crate::by_score::seeds::Hit;
 use crate::query::{Query, UNKNOWN, pop};
-use crate::reference::{Reference, Stretch, WALL};
+use crate::reference::{Reference, Segment, WALL};
 use seqloom_align::search::text::WORD_BASES;
 
 /// A read with what it is scored by.
@@ -22,7 +22,7 @@ pub(super) struct ScoredRead<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Ungapped {
     pub(super) score: i32,
-    /// First base of the read that is aligned, and behind the last.
+    /// First base of the read that is aligned, and one past the last.
     pub(super) from: u16,
     pub(super) end: u16,
 }
@@ -30,7 +30,7 @@ pub(super) struct Ungapped {
 /// A place of the read's first base, with what the read is worth there.
 pub(super) type Diagonal = diagonals::Diagonal<Ungapped>;
 
-/// Adds to a sum as bases come, and keeps the best stretch of them.
+/// Adds to a sum as bases come, and keeps the best segment of them.
 struct Best {
     is_local: bool,
     score: i32,
@@ -78,15 +78,15 @@ impl ScoredRead<'_> {
     pub(super) fn ungapped(
         &self,
         reference: &Reference<'_>,
-        stretch: Stretch,
+        segment: Segment,
         start: i64,
         codes: &mut Vec<u8>,
     ) -> Option<Ungapped> {
         let length = self.query.len();
         let end = start + length as i64;
-        let is_inside = start >= stretch.start && end <= stretch.end;
+        let is_inside = start >= segment.start && end <= segment.end;
         if !is_inside || reference.has_hole(start, end) {
-            return self.ungapped_slowly(reference, stretch, start, codes);
+            return self.ungapped_slowly(reference, segment, start, codes);
         }
         let bonus = i32::from(self.scoring.match_bonus);
         if !self.scoring.is_local {
@@ -132,12 +132,12 @@ impl ScoredRead<'_> {
     fn ungapped_slowly(
         &self,
         reference: &Reference<'_>,
-        stretch: Stretch,
+        segment: Segment,
         start: i64,
         codes: &mut Vec<u8>,
     ) -> Option<Ungapped> {
         let length = self.query.len();
-        reference.codes(stretch, start, length, codes);
+        reference.codes(segment, start, length, codes);
         let scoring = self.scoring;
         if !scoring.is_local && codes.contains(&WALL) {
             return None;
@@ -163,7 +163,7 @@ impl ScoredRead<'_> {
         codes: &mut Vec<u8>,
         out: &mut Vec<Diagonal>,
     ) {
-        let ungapped = |stretch, start| self.ungapped(reference, stretch, start, codes);
+        let ungapped = |segment, start| self.ungapped(reference, segment, start, codes);
         diagonals::list(reference, hits, self.query.len(), ungapped, out);
     }
 }

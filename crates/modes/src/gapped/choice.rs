@@ -8,9 +8,9 @@
 //! gap could not make good enough (`bound`) are passed over.
 //!
 //! Of the other placements, the second score is that of the best one, if the read may well be
-//! from there: if it is worth at most [`Wanted::likely`] less. For a read to come from a place that
-//! is worth less than that, two or more of its bases would have to be wrong, and all of them so
-//! that they agree with another place. Where more than one placement is wanted, all count.
+//! from there: if it is worth at most [`Criteria::likely`] less. For a read to come from a place
+//! that is worth less than that, two or more of its bases would have to be wrong, and all of them
+//! so that they agree with another place. Where more than one placement is requested, all count.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -23,15 +23,15 @@ use crate::by_score::alignment::{Alignment, Output};
 use crate::by_score::score::{Bounds, LOWEST, Scoring};
 use crate::by_score::seeds::Hit;
 use crate::chance::hash;
-use crate::reference::{Reference, Stretch};
+use crate::reference::{Reference, Segment};
 
 /// Diagonals that are so near to the first of a group belong to it: the band covers all of them,
 /// and half as much on either side.
 const GROUP_SPAN: i64 = 31;
 
-/// What is asked of a read.
+/// What is required of a read.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wanted {
+pub(super) struct Criteria {
     pub(super) bounds: Bounds,
     /// Most unknown bases.
     pub(super) most_unknown: u32,
@@ -60,7 +60,7 @@ pub(super) struct Chosen {
 #[derive(Debug, Clone)]
 pub(super) struct Group {
     pub(super) diagonals: Range<usize>,
-    pub(super) stretch: Stretch,
+    pub(super) segment: Segment,
     /// Where the middle of the band is.
     pub(super) middle: i64,
     /// The best score without a gap, where that counts, and with gaps or without.
@@ -128,19 +128,19 @@ impl Two {
 }
 
 impl Work {
-    /// Finds the placements of a read whose seeds lie at `hits`, in order of place.
+    /// Finds the placements of a read whose seeds are at `hits`, in order of place.
     #[inline(always)]
     pub(super) fn choose<L: Lanes>(
         &mut self,
         read: ScoredRead<'_>,
         reference: &Reference<'_>,
         hits: &[Hit],
-        wanted: &Wanted,
+        criteria: &Criteria,
         out: &mut Output<Alignment>,
     ) -> Chosen {
-        self.look(read, reference, hits, wanted);
-        self.extend::<L>(read, reference, wanted);
-        self.take(read, reference, wanted, out)
+        self.look(read, reference, hits, criteria);
+        self.extend::<L>(read, reference, criteria);
+        self.take(read, reference, criteria, out)
     }
 
     /// Lists the diagonals of a read's hits, in groups, and its placements there without a gap.
@@ -150,25 +150,25 @@ impl Work {
         read: ScoredRead<'_>,
         reference: &Reference<'_>,
         hits: &[Hit],
-        wanted: &Wanted,
+        criteria: &Criteria,
     ) {
         self.is_ready = false;
         self.has_pieces = false;
         self.groups.clear();
         self.found.clear();
         read.diagonals(reference, hits, &mut self.codes, &mut self.diagonals);
-        self.group_from(0, wanted);
+        self.group_from(0, criteria);
     }
 
     /// Puts the diagonals from number `first` in groups of their own, and lists the placements on
     /// them.
-    pub(super) fn group_from(&mut self, first: usize, wanted: &Wanted) {
+    pub(super) fn group_from(&mut self, first: usize, criteria: &Criteria) {
         let (mut first, from) = (first, self.groups.len());
         for (at, diagonal) in self.diagonals.iter().enumerate().skip(first) {
             let score = diagonal.ungapped.map(|it| it.score);
-            let score = score.filter(|&it| it >= wanted.bounds.minimum);
+            let score = score.filter(|&it| it >= criteria.bounds.minimum);
             let is_near = |first: &Diagonal| {
-                first.stretch == diagonal.stretch && diagonal.start - first.start <= GROUP_SPAN
+                first.segment == diagonal.segment && diagonal.start - first.start <= GROUP_SPAN
             };
             match self.groups[from..].last_mut() {
                 Some(group) if is_near(&self.diagonals[first]) => {
@@ -182,7 +182,7 @@ impl Work {
                     first = at;
                     self.groups.push(Group {
                         diagonals: at..at + 1,
-                        stretch: diagonal.stretch,
+                        segment: diagonal.segment,
                         middle: diagonal.start,
                         ungapped: score,
                         best: score,
@@ -194,7 +194,7 @@ impl Work {
             if let Some(score) = score {
                 self.found.push(Found {
                     score,
-                    chance: hash(wanted.ordinal, diagonal.start as u64),
+                    chance: hash(criteria.ordinal, diagonal.start as u64),
                     diagonal: Some(at),
                     group: self.groups.len() - 1,
                 });
@@ -208,14 +208,14 @@ impl Work {
         &mut self,
         read: ScoredRead<'_>,
         reference: &Reference<'_>,
-        wanted: &Wanted,
+        criteria: &Criteria,
     ) {
-        let bounds = wanted.bounds;
+        let bounds = criteria.bounds;
         let ceiling = read.scoring.most_with_gap(bounds.perfect);
         let mut two = Two::default();
         self.found.iter().for_each(|it| _ = two.add(it.score));
         let is_settled = |two: &Two| {
-            wanted.placements == 1 && two.second.is_some_and(|second| second >= ceiling)
+            criteria.placements == 1 && two.second.is_some_and(|second| second >= ceiling)
         };
         if ceiling < bounds.minimum || is_settled(&two) {
             return;
@@ -224,18 +224,18 @@ impl Work {
         let mut failed = 0;
         for at in 0..self.order.len() {
             let number = self.order[at].2;
-            let needed = match two.best.filter(|_| wanted.placements == 1) {
-                Some(best) => bounds.minimum.max(best - wanted.likely),
+            let needed = match two.best.filter(|_| criteria.placements == 1) {
+                Some(best) => bounds.minimum.max(best - criteria.likely),
                 None => bounds.minimum,
             };
             let better = if self.may_reach(read, reference, number, needed) {
-                self.extend_group::<L>(read, reference, wanted, number)
+                self.extend_group::<L>(read, reference, criteria, number)
             } else {
                 None
             };
-            let has_changed = better.is_some_and(|it| two.add(it) || wanted.placements > 1);
+            let has_changed = better.is_some_and(|it| two.add(it) || criteria.placements > 1);
             failed = if has_changed { 0 } else { failed + 1 };
-            if failed >= wanted.tries || is_settled(&two) {
+            if failed >= criteria.tries || is_settled(&two) {
                 return;
             }
         }
@@ -289,7 +289,7 @@ impl Work {
         &mut self,
         read: ScoredRead<'_>,
         reference: &Reference<'_>,
-        wanted: &Wanted,
+        criteria: &Criteria,
         number: usize,
     ) -> Option<i32> {
         if !self.is_ready {
@@ -300,11 +300,11 @@ impl Work {
         let group = self.groups[number].clone();
         let score = self.gapped::<L>(read, reference, &group);
         let is_better = group.ungapped.is_none_or(|ungapped| score > ungapped);
-        if score < wanted.bounds.minimum.max(LOWEST.into()) || !is_better {
+        if score < criteria.bounds.minimum.max(LOWEST.into()) || !is_better {
             return None;
         }
         self.groups[number].best = Some(score);
-        let chance = hash(wanted.ordinal, group.middle as u64);
+        let chance = hash(criteria.ordinal, group.middle as u64);
         self.found.push(Found { score, chance, diagonal: None, group: number });
         Some(score)
     }
@@ -332,7 +332,7 @@ impl Work {
         group: &Group,
     ) -> bool {
         let (from, length) = (group.middle - MARGIN as i64, read.query.len() + 2 * MARGIN + 1);
-        reference.codes(group.stretch, from, length, &mut self.codes)
+        reference.codes(group.segment, from, length, &mut self.codes)
     }
 }
 

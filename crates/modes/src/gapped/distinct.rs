@@ -5,14 +5,14 @@ use std::cmp::Reverse;
 use std::ops::Range;
 
 use super::candidates::ScoredRead;
-use super::choice::{Chosen, Found, Wanted, Work};
+use super::choice::{Chosen, Criteria, Found, Work};
 use super::kernel::{DIAGONALS, MARGIN};
 use super::traceback::Problem;
 use crate::by_score::alignment::{Alignment, CLIP, DELETION, INSERTION, MATCH, Output, push};
 use crate::query::{LONGEST_READ, UNKNOWN};
 use crate::reference::Reference;
 
-/// Alignments whose first places lie further from each other are on no diagonal in common: those of
+/// Alignments whose first places are further from each other are on no diagonal in common: those of
 /// one group are on [`DIAGONALS`] of them, and what is clipped of a read moves the place.
 const APART: i64 = (LONGEST_READ + 2 * DIAGONALS) as i64;
 
@@ -23,14 +23,14 @@ impl Work {
         &mut self,
         read: ScoredRead<'_>,
         reference: &Reference<'_>,
-        wanted: &Wanted,
+        criteria: &Criteria,
         out: &mut Output<Alignment>,
     ) -> Chosen {
         let first = out.alignments.len();
         let is_frequent = self.is_frequent();
         let mut chosen = Chosen { alignments: first..first, second: None, is_frequent };
         let mut in_order =
-            if wanted.placements == 1 { self.put_likely_first(wanted.likely) } else { 0 };
+            if criteria.placements == 1 { self.put_likely_first(criteria.likely) } else { 0 };
         self.passed.clear();
         for at in 0..self.found.len() {
             if at >= in_order {
@@ -40,25 +40,25 @@ impl Work {
             let found = self.found[at];
             let taken = out.alignments.len() - first;
             let best = out.alignments.get(first).map_or(found.score, |it| it.score);
-            let counts = wanted.placements > 1 || best - found.score <= wanted.likely;
-            if taken >= wanted.placements && !counts {
+            let counts = criteria.placements > 1 || best - found.score <= criteria.likely;
+            if taken >= criteria.placements && !counts {
                 break;
             }
             let alignment = self.alignment(read, reference, &found, out);
             let is_new = self.is_new(&found, &out.alignments[first..], &out.ops);
-            let is_known = is_new && self.is_known(read, reference, &alignment, wanted);
+            let is_known = is_new && self.is_known(read, reference, &alignment, criteria);
             if is_known {
                 if taken > 0 && counts {
                     chosen.second = chosen.second.or(Some(found.score));
                 }
-                if taken < wanted.placements {
+                if taken < criteria.placements {
                     self.pass(&found);
                     out.alignments.push(alignment);
                     continue;
                 }
             }
             out.ops.truncate(alignment.ops.start);
-            if taken >= wanted.placements && chosen.second.is_some() {
+            if taken >= criteria.placements && chosen.second.is_some() {
                 break;
             }
         }
@@ -82,19 +82,19 @@ impl Work {
         sort(&mut self.found);
     }
 
-    /// Puts the placements that may be reported or count as second ones in front, the best first,
-    /// and the others behind them; how many come first. As a rule no other is looked at.
+    /// Puts the placements that may be reported or count as second ones first, the best first,
+    /// and the others after them; how many come first. As a rule no other is looked at.
     fn put_likely_first(&mut self, likely: i32) -> usize {
         let best = self.found.iter().map(|it| it.score).max().unwrap_or(0);
-        let mut in_front = 0;
+        let mut before = 0;
         for at in 0..self.found.len() {
             if best - self.found[at].score <= likely {
-                self.found.swap(at, in_front);
-                in_front += 1;
+                self.found.swap(at, before);
+                before += 1;
             }
         }
-        sort(&mut self.found[..in_front]);
-        in_front
+        sort(&mut self.found[..before]);
+        before
     }
 
     /// The alignment of a placement; `path` is then the diagonals that it is on.
@@ -126,7 +126,7 @@ impl Work {
                 penalties: read.penalties,
                 window: &self.codes,
                 scoring: read.scoring,
-                gaps_late: group.stretch.is_reverse,
+                gaps_late: group.segment.is_reverse,
             };
             let traced = problem.trace(&mut self.table, &mut self.ops);
             let place = group.middle - MARGIN as i64 + traced.start as i64;
@@ -135,7 +135,7 @@ impl Work {
         };
         let ops = out.ops.len()..out.ops.len() + self.ops.len();
         out.ops.extend(&self.ops);
-        Alignment { score: found.score, stretch: group.stretch, place, ops }
+        Alignment { score: found.score, segment: group.segment, place, ops }
     }
 
     /// Whether an alignment has no more bases that are not A, C, G or T, of the read and of the
@@ -145,18 +145,18 @@ impl Work {
         read: ScoredRead<'_>,
         reference: &Reference<'_>,
         alignment: &Alignment,
-        wanted: &Wanted,
+        criteria: &Criteria,
     ) -> bool {
         let length = read.query.len();
-        let end = (alignment.place + length as i64).min(alignment.stretch.end);
+        let end = (alignment.place + length as i64).min(alignment.segment.end);
         if !reference.has_hole(alignment.place, end) {
             // Reads with too many are not searched for.
             return true;
         }
         let span = (end - alignment.place) as usize;
-        reference.codes(alignment.stretch, alignment.place, span, &mut self.codes);
+        reference.codes(alignment.segment, alignment.place, span, &mut self.codes);
         let unknown = self.codes.iter().filter(|&&code| code == UNKNOWN).count();
-        unknown as u32 <= wanted.most_unknown
+        unknown as u32 <= criteria.most_unknown
     }
 
     /// The alignment at hand is one of those taken.

@@ -1,10 +1,10 @@
 //! The best score of a read near a diagonal: affine gaps, a penalty for each base, 64 diagonals.
 //!
 //! Cells on one antidiagonal do not depend on each other, so 32 of them are one step: those with an
-//! even or those with an odd difference of place and base. What a step needs of the two in front of
-//! it stands beside it, shifted by one lane at most. All is in 16 bits and saturates
+//! even or those with an odd difference of place and base. What a step needs of the two before
+//! it is next to it, shifted by one lane at most. All is in 16 bits and saturates
 //! ([`LOWEST`](crate::by_score::score::LOWEST) says why that is enough). The
-//! property test beside `traceback` compares it with that, and that with a table of the whole
+//! property test next to `traceback` compares it with that, and that with a table of the whole
 //! matrix.
 
 use std::ops::Range;
@@ -15,9 +15,9 @@ use crate::reference::WALL;
 
 /// Cells of a step.
 pub(super) const LANES: usize = 32;
-/// Bases of the window in front of the read's diagonal, and behind its end.
+/// Bases of the window before the read's diagonal, and past its end.
 pub(super) const MARGIN: usize = 32;
-/// Diagonals in the band; the first is 31 in front of the middle one.
+/// Diagonals in the band; the first is 31 before the middle one.
 pub(super) const DIAGONALS: usize = 2 * LANES;
 /// No score is so low: what is worth this stays so, as nothing is ever added to it where reads are
 /// whole, and where they are clipped nothing is worth less than 0.
@@ -41,7 +41,7 @@ pub(super) trait Lanes: Copy {
     fn pick(self, other: Self, then: Self, otherwise: Self) -> Self;
     /// In each lane what is in the next one; [`LOW`] in the last.
     fn shifted_down(self) -> Self;
-    /// In each lane what is in the one in front; [`LOW`] in the first.
+    /// In each lane what is in the one before; [`LOW`] in the first.
     fn shifted_up(self) -> Self;
 }
 
@@ -93,7 +93,7 @@ pub(super) struct Profile {
     mismatch: Vec<i16>,
     unknown: Vec<i16>,
     wall: Vec<i16>,
-    /// What a gap in the read, behind this base, costs more.
+    /// What a gap in the read, after this base, costs more.
     read_barrier: Vec<i16>,
     /// What it costs more that this base is in a gap of the reference.
     reference_barrier: Vec<i16>,
@@ -123,7 +123,7 @@ impl Profile {
         inside(&mut self.wall, [0; 2], &mut all(FORBIDDEN));
         inside(&mut self.read_barrier, [FORBIDDEN; 2], &mut barrier(in_read));
         inside(&mut self.reference_barrier, [FORBIDDEN; 2], &mut barrier(in_reference));
-        // In front of the first base an alignment may begin anywhere.
+        // Before the first base an alignment may begin anywhere.
         inside(&mut self.floor, [0, floor], &mut all(floor));
     }
 }
@@ -135,7 +135,7 @@ fn barrier_at(may_gap: &Range<usize>, at: usize) -> i16 {
 /// Scores of an antidiagonal, as the next ones need them.
 #[derive(Clone, Copy)]
 struct Front<L> {
-    /// Of the last antidiagonal, and of the one in front of it.
+    /// Of the last antidiagonal, and of the one before it.
     scores: [L; 2],
     /// What a gap in the read, or in the reference, would come to with one base more.
     read_gap: L,
@@ -211,7 +211,7 @@ impl<L: Lanes> Sweep<'_, L> {
 }
 
 /// The best score of a read of which base 0 is about at place [`MARGIN`] of `window`, which has
-/// [`MARGIN`] more in front and one more than that behind the read.
+/// [`MARGIN`] more before and one more than that after the read.
 #[inline(always)]
 pub(super) fn best_score<L: Lanes>(
     profile: &Profile,

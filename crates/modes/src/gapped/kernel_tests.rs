@@ -15,7 +15,7 @@ fn oracle(codes: &[u8], penalties: &[i16], window: &[u8], scoring: &Scoring) -> 
     const NONE: i32 = -1_000_000;
     let (rows, columns) = (codes.len(), window.len());
     let mut tables = vec![vec![[NONE; 3]; columns + 1]; rows + 1];
-    // Row 0 is in front of the first base: an alignment may begin behind any place.
+    // Row 0 is before the first base: an alignment may begin after any place.
     tables[0].iter_mut().for_each(|cell| cell[0] = 0);
     let barrier = i64::from(scoring.gap_barrier);
     let mut best = NONE;
@@ -32,17 +32,17 @@ fn oracle(codes: &[u8], penalties: &[i16], window: &[u8], scoring: &Scoring) -> 
                 _ => -i32::from(penalties[row - 1]),
             };
             let best_of = |cell: [i32; 3]| cell.into_iter().max().unwrap();
-            let (before, behind) = (row as i64, (rows - row) as i64);
+            let (before, after) = (row as i64, (rows - row) as i64);
             let opened = |cell: [i32; 3], own: usize, gap: GapPenalty| {
                 let longer = cell[own] - i32::from(gap.extend);
                 longer.max(best_of(cell) - i32::from(gap.first()))
             };
-            let in_read = if before >= barrier && behind >= barrier {
+            let in_read = if before >= barrier && after >= barrier {
                 opened(tables[row][column - 1], 1, scoring.read_gap)
             } else {
                 NONE
             };
-            let in_reference = if before > barrier && behind >= barrier {
+            let in_reference = if before > barrier && after >= barrier {
                 opened(tables[row - 1][column], 2, scoring.reference_gap)
             } else {
                 NONE
@@ -106,7 +106,7 @@ fn problems(
     let change = (any::<prop::sample::Index>(), 0_u8..3, 1_usize..20, 0_u8..5);
     let changes = proptest::collection::vec(change, 0..changes);
     let window = proptest::collection::vec(0_u8..4, bases);
-    (window, changes, 0_usize..12, 0_usize..12).prop_map(|(mut window, changes, front, behind)| {
+    (window, changes, 0_usize..12, 0_usize..12).prop_map(|(mut window, changes, front, after)| {
         let length = window.len();
         let mut read = window[MARGIN..length - MARGIN - 1].to_vec();
         for (at, kind, count, code) in changes {
@@ -125,7 +125,7 @@ fn problems(
         read.truncate(LONGEST_READ);
         let length = window.len();
         window[..front].fill(WALL);
-        window[length - behind..].fill(WALL);
+        window[length - after..].fill(WALL);
         (read, window)
     })
 }

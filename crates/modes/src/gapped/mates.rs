@@ -1,7 +1,7 @@
 //! Mates: which of their placements make a pair, and which pair is the best.
 //!
-//! 1. Groups of diagonals of both mates that lie to each other as they should are joined, and
-//!    only those are extended with gaps, as far as the best pairs may change by it.
+//! 1. Groups of diagonals of both mates that are oriented to each other as they should be are
+//!    joined, and only those are extended with gaps, as far as the best pairs may change by it.
 //! 2. Where that gives no pair, all groups of both mates are extended as those of single reads.
 //! 3. Placements without a mate, if a pair with them could still be the best, have their mate
 //!    searched for by its strings in the window where it would be (`rescue`).
@@ -22,12 +22,12 @@ use crate::chance::hash;
 const SLACK: i64 = 2 * MARGIN as i64;
 /// Extensions for each placement whose mate is searched for.
 const TRIES_A_RESCUE: u32 = 3;
-/// Placements of a group that are looked at in pairs, where one pair is wanted.
+/// Placements of a group that are looked at in pairs, where one pair is requested.
 const FOUND_IN_GROUP: usize = 4;
-/// Pairs behind the best that are looked at, where one is wanted.
+/// Pairs after the best that are looked at, where one is requested.
 const LOOKED_AT: usize = 16;
 
-/// What is known of a pair beside the placements of its mates.
+/// What is known of a pair besides the placements of its mates.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Paired {
     /// The score of another pair.
@@ -82,17 +82,17 @@ impl Pairing {
         question: &Question<'_>,
         out: &mut Output<Alignment>,
     ) -> ([Chosen; 2], Option<Paired>) {
-        let Question { reads, references, hits, wanted, .. } = question;
+        let Question { reads, references, hits, criteria, .. } = question;
         self.are_ready = [false; 2];
         for mate in 0..2 {
-            self.mates[mate].look(reads[mate], &references[mate], hits[mate], &wanted[mate]);
+            self.mates[mate].look(reads[mate], &references[mate], hits[mate], &criteria[mate]);
         }
         self.join(question);
         let mut two = Two::default();
         self.extend::<L>(question, 0, &mut two);
         if two.best.is_none() {
             for mate in 0..2 {
-                self.mates[mate].extend::<L>(reads[mate], &references[mate], &wanted[mate]);
+                self.mates[mate].extend::<L>(reads[mate], &references[mate], &criteria[mate]);
             }
         }
         self.rescue::<L>(question, &mut two);
@@ -101,8 +101,9 @@ impl Pairing {
         if let Some((chosen, paired)) = chosen {
             return (chosen, Some(paired));
         }
-        let chosen = [0, 1]
-            .map(|mate| self.mates[mate].take(reads[mate], &references[mate], &wanted[mate], out));
+        let chosen = [0, 1].map(|mate| {
+            self.mates[mate].take(reads[mate], &references[mate], &criteria[mate], out)
+        });
         (chosen, None)
     }
 
@@ -141,7 +142,7 @@ impl Pairing {
             [0, 1].map(|mate| question.group_extent(mate, &self.mates[mate], groups[mate]));
         if question.options.is_pair(extents, SLACK) {
             let estimate = |mate: usize| {
-                let minimum = question.wanted[mate].bounds.minimum;
+                let minimum = question.criteria[mate].bounds.minimum;
                 self.mates[mate].groups[groups[mate]].ungapped.unwrap_or(minimum)
             };
             let estimate = estimate(0) + estimate(1);
@@ -157,7 +158,7 @@ impl Pairing {
         for at in first..self.joined.len() {
             let sum = self.extend_joined::<L>(question, at);
             failed = if sum.is_some_and(|sum| two.add(sum)) { 0 } else { failed + 1 };
-            if failed >= question.wanted[0].tries && question.wants_one() {
+            if failed >= question.criteria[0].tries && question.wants_one() {
                 return;
             }
         }
@@ -172,7 +173,7 @@ impl Pairing {
             let work = &mut self.mates[mate];
             let (read, reference) = (question.reads[mate], &question.references[mate]);
             if !work.is_settled(group, question.ceiling(mate)) {
-                work.extend_group::<L>(read, reference, &question.wanted[mate], group);
+                work.extend_group::<L>(read, reference, &question.criteria[mate], group);
             }
             sum += work.groups[group].best?;
         }
@@ -183,7 +184,7 @@ impl Pairing {
     #[inline(always)]
     fn rescue<L: Lanes>(&mut self, question: &Question<'_>, two: &mut Two) {
         for mate in (0..2).filter(|&mate| question.are_searched[1 - mate]) {
-            let other_perfect = question.wanted[1 - mate].bounds.perfect;
+            let other_perfect = question.criteria[1 - mate].bounds.perfect;
             let is_enough =
                 |score: i32, two: &Two| two.best.is_none_or(|best| score + other_perfect >= best);
             self.list_anchors(question, mate, |score| is_enough(score, two));
@@ -214,7 +215,7 @@ impl Pairing {
             }
         }
         anchors.sort_unstable();
-        let most = question.wanted[mate].tries.div_ceil(TRIES_A_RESCUE) as usize;
+        let most = question.criteria[mate].tries.div_ceil(TRIES_A_RESCUE) as usize;
         anchors.dedup_by_key(|it| it.2);
         anchors.truncate(most);
     }
@@ -232,10 +233,10 @@ impl Pairing {
     /// Searches for the mate of `mate`'s placement in a group, and joins what is found.
     fn search(&mut self, question: &Question<'_>, mate: usize, group: usize) {
         let anchor = question.group_extent(mate, &self.mates[mate], group);
-        let Some((stretch, [from, to])) = question.window(mate, anchor) else { return };
+        let Some((segment, [from, to])) = question.window(mate, anchor) else { return };
         let other = 1 - mate;
         let (read, reference) = (question.reads[other], &question.references[other]);
-        reference.codes(stretch, from, (to - from) as usize, &mut self.codes);
+        reference.codes(segment, from, (to - from) as usize, &mut self.codes);
         if !self.are_ready[other] {
             self.finders[other].take(read.query.codes());
             self.are_ready[other] = true;
@@ -245,16 +246,16 @@ impl Pairing {
         let (first, first_group) = (work.diagonals.len(), work.groups.len());
         for &(place, hits) in &self.found {
             let start = from + i64::from(place);
-            let is_known = |it: &Diagonal| it.start == start && it.stretch == stretch;
+            let is_known = |it: &Diagonal| it.start == start && it.segment == segment;
             if work.diagonals.iter().any(is_known) {
                 continue;
             }
             let covered = Finder::covered(hits).min(read.query.len() as u32);
-            let ungapped = read.ungapped(reference, stretch, start, &mut self.codes);
+            let ungapped = read.ungapped(reference, segment, start, &mut self.codes);
             let is_rare = false;
-            work.diagonals.push(Diagonal { start, stretch, covered, is_rare, ungapped });
+            work.diagonals.push(Diagonal { start, segment, covered, is_rare, ungapped });
         }
-        work.group_from(first, &question.wanted[other]);
+        work.group_from(first, &question.criteria[other]);
         for found in first_group..self.mates[other].groups.len() {
             let groups = if mate == 0 { [group, found] } else { [found, group] };
             self.add_joined(question, groups);
@@ -307,7 +308,7 @@ impl Pairing {
             let candidate = self.candidates[at];
             if let Some(best) = best {
                 looked_at += 1;
-                let has_all = self.numbers.len() >= question.wanted[0].placements;
+                let has_all = self.numbers.len() >= question.criteria[0].placements;
                 let is_far = question.is_far(best - candidate.score);
                 let are_known = paired.distances.iter().all(Option::is_some);
                 if has_all && (are_known || is_far || looked_at > LOOKED_AT) {
@@ -339,8 +340,8 @@ impl Pairing {
         Some((chosen, paired))
     }
 
-    /// Takes a pair, if it is one, is new, and more are wanted. Whether each mate's placement, of
-    /// one that is a pair, differs from those of its read that were taken.
+    /// Takes a pair, if it is one, is new, and more are requested. Whether each mate's placement,
+    /// of one that is a pair, differs from those of its read that were taken.
     fn take_one(
         &mut self,
         question: &Question<'_>,
@@ -349,8 +350,8 @@ impl Pairing {
     ) -> Option<[bool; 2]> {
         let start = out.ops.len();
         let (alignments, are_new) = self.look_at(question, candidate, out)?;
-        let is_wanted = self.numbers.len() < question.wanted[0].placements;
-        if !is_wanted || !are_new.contains(&true) {
+        let is_requested = self.numbers.len() < question.criteria[0].placements;
+        if !is_requested || !are_new.contains(&true) {
             out.ops.truncate(start);
             return Some(are_new);
         }
@@ -386,7 +387,7 @@ impl Pairing {
             }
             let found = work.found[candidate.found[mate]];
             let alignment = work.alignment(read, reference, &found, out);
-            if !work.is_known(read, reference, &alignment, &question.wanted[mate]) {
+            if !work.is_known(read, reference, &alignment, &question.criteria[mate]) {
                 return None;
             }
             are_new[mate] = work.is_new(&found, &self.taken[mate], &out.ops);
@@ -425,7 +426,7 @@ impl Pairing {
         let (score, start) = (taken.first()?.score, out.ops.len());
         for at in 0..work.found.len() {
             let found = work.found[at];
-            if score - found.score > question.wanted[mate].likely && question.wants_one() {
+            if score - found.score > question.criteria[mate].likely && question.wants_one() {
                 break;
             }
             let alignment = work.alignment(read, reference, &found, out);

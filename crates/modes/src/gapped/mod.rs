@@ -3,7 +3,7 @@
 //!
 //! 1. `seeds` of [`super::by_score`]: strings of the read that occur in the genome, and their
 //!    places, for a group of reads at once.
-//! 2. `candidates`: the diagonals on which they lie, and what the read is worth there without a
+//! 2. `candidates`: the diagonals on which they are, and what the read is worth there without a
 //!    gap.
 //! 3. `choice`: which of them are extended with gaps (`kernel`), where that could be of use
 //!    (`bound`), and which placements differ from one another (`distinct`, `traceback`).
@@ -44,16 +44,16 @@ use super::placer::{self, Out, Placer, Template, batch_engine};
 use super::query::Query;
 use super::reference::Reference;
 use candidates::ScoredRead;
-use choice::{Chosen, Wanted};
+use choice::{Chosen, Criteria};
 use emit::Filtered;
 use fragment::Question;
 use mates::{Paired, Pairing};
 use seqloom_align::engine::{EngineError, Read};
 use seqloom_align::index::{IndexError, IndexSource};
 
-/// Reads that are searched for together; fewer where many placements of each are wanted.
+/// Reads that are searched for together; fewer where many placements of each are requested.
 const GROUP_READS: usize = 64;
-/// Placements wanted of a group, about.
+/// Placements requested of a group, about.
 const GROUP_PLACEMENTS: usize = 1024;
 /// Most placements of a read that are reported, and rows of a seed that are looked at.
 pub const MOST_PLACEMENTS: usize = 1 << 12;
@@ -106,13 +106,13 @@ impl GappedEngine {
         self.options = options;
     }
 
-    /// Memory beside that of the index itself, for a reference of so many bases.
+    /// Memory besides that of the index itself, for a reference of so many bases.
     #[must_use]
     pub fn table_bytes(bases: u64) -> u64 {
         Indexed::table_bytes(bases)
     }
 
-    /// The reference, and the strands on which mate `mate` is wanted, or a single read (0).
+    /// The reference, and the strands on which mate `mate` is requested, or a single read (0).
     fn reference(&self, mate: usize) -> Reference<'_> {
         self.index.reference(self.options.mates.strands(mate, self.options.strands))
     }
@@ -121,7 +121,7 @@ impl GappedEngine {
     fn placements(&self) -> usize {
         match self.options.reported {
             Reported::All => MOST_PLACEMENTS,
-            Reported::AtMost(wanted) => wanted as usize,
+            Reported::AtMost(criteria) => criteria as usize,
         }
     }
 
@@ -130,8 +130,8 @@ impl GappedEngine {
         let Effort { rows, second_rows, .. } = self.options.effort;
         let rows = if is_second { second_rows } else { rows };
         let rows = (rows / (seeds as u32).max(1)).max(LEAST_ROWS);
-        let wanted = self.placements().min(MOST_PLACEMENTS) as u32;
-        if wanted == 1 { rows } else { rows.max(2 * wanted) }
+        let criteria = self.placements().min(MOST_PLACEMENTS) as u32;
+        if criteria == 1 { rows } else { rows.max(2 * criteria) }
     }
 
     /// Why a read is not searched for.
@@ -177,7 +177,7 @@ impl GappedEngine {
     }
 
     /// Adds the seeds of read `number` of a group: they end where the read does, and every so many
-    /// bases in front of that.
+    /// bases before that.
     fn seed(&self, number: usize, query: &Query, is_second: bool, work: &mut SeedWork) {
         let length = query.len();
         let effort = &self.options.effort;
@@ -193,17 +193,17 @@ impl GappedEngine {
         work.seeds.extend(ends.map(|end| Seed::new(number, end, rows)));
     }
 
-    /// Searches for seeds of all reads that are wanted, and chooses their placements.
+    /// Searches for seeds of all reads that are requested, and chooses their placements.
     fn pass(
         &self,
         incoming: placer::Group<'_>,
         is_second: bool,
         scratch: &mut Scratch,
-        are_wanted: &[bool],
+        are_requested: &[bool],
     ) {
         let Scratch { group, seeds, .. } = scratch;
         let first_ordinal = incoming.first_ordinal;
-        for number in (0..group.chosen.len()).filter(|&number| are_wanted[number]) {
+        for number in (0..group.chosen.len()).filter(|&number| are_requested[number]) {
             if group.filtered[number].is_none() {
                 self.seed(number, &group.reads.queries[number], is_second, seeds);
             }
@@ -214,8 +214,8 @@ impl GappedEngine {
         let (queries, rules) = (&group.reads.queries, self.rules(is_second));
         let context = SeedContext { tables: self.index.tables(), queries, rules };
         seeds.find(&context, |query| first_ordinal + u64::from(query));
-        let firsts = (0..are_wanted.len()).step_by(incoming.step());
-        for number in firsts.filter(|&number| are_wanted[number]) {
+        let firsts = (0..are_requested.len()).step_by(incoming.step());
+        for number in firsts.filter(|&number| are_requested[number]) {
             if incoming.are_mates {
                 self.choose_pair(number, first_ordinal, scratch);
             } else {
@@ -226,9 +226,9 @@ impl GappedEngine {
 
     fn choose_single(&self, number: usize, first_ordinal: u64, scratch: &mut Scratch) {
         let Scratch { group, seeds, pairing, output, .. } = scratch;
-        let (read, wanted) = self.asked(group, number, first_ordinal);
+        let (read, criteria) = self.request(group, number, first_ordinal);
         let (work, hits) = (&mut pairing.mates[0], seeds.hits_of(number));
-        let chosen = simd::choose(work, read, &self.reference(0), (hits, &wanted), output);
+        let chosen = simd::choose(work, read, &self.reference(0), (hits, &criteria), output);
         group.chosen[number] = chosen;
     }
 
@@ -236,12 +236,12 @@ impl GappedEngine {
     fn choose_pair(&self, number: usize, first_ordinal: u64, scratch: &mut Scratch) {
         let Scratch { group, seeds, pairing, output, .. } = scratch;
         let numbers = [number, number + 1];
-        let [one, other] = numbers.map(|number| self.asked(group, number, first_ordinal));
+        let [one, other] = numbers.map(|number| self.request(group, number, first_ordinal));
         let question = Question {
             reads: [one.0, other.0],
             references: [0, 1].map(|mate| self.reference(mate)),
             hits: numbers.map(|number| seeds.hits_of(number)),
-            wanted: [one.1, other.1],
+            criteria: [one.1, other.1],
             are_searched: numbers.map(|number| group.filtered[number].is_none()),
             options: &self.options.mates,
         };
@@ -252,20 +252,20 @@ impl GappedEngine {
         group.paired[number / 2] = paired;
     }
 
-    /// A read of a group, and what is asked of it.
-    fn asked<'g>(
+    /// A read of a group, and what is required of it.
+    fn request<'g>(
         &'g self,
         group: &'g Group,
         number: usize,
         first_ordinal: u64,
-    ) -> (ScoredRead<'g>, Wanted) {
+    ) -> (ScoredRead<'g>, Criteria) {
         let Reads { queries, penalties } = &group.reads;
         let query = &queries[number];
         let scoring = &self.options.scoring;
         let bounds = scoring.bounds(query.len());
         let Effort { tries, likely, likely_part, .. } = self.options.effort;
         let range = bounds.perfect - bounds.minimum;
-        let wanted = Wanted {
+        let criteria = Criteria {
             bounds,
             likely: likely.min(range / likely_part.max(1)),
             most_unknown: scoring.unknown_at_most(query.len()),
@@ -274,7 +274,7 @@ impl GappedEngine {
             ordinal: first_ordinal + number as u64,
         };
         let minimum = bounds.minimum;
-        (ScoredRead { query, penalties: &penalties[number], scoring, minimum }, wanted)
+        (ScoredRead { query, penalties: &penalties[number], scoring, minimum }, criteria)
     }
 
     /// Whether a read has no placement, or one of a low score, or one that is not perfect among the

@@ -1,4 +1,4 @@
-//! Mates by their k-mers: where in a window of the reference a read may lie, without an index.
+//! Mates by their k-mers: where in a window of the reference a read may be, without an index.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -15,7 +15,7 @@ const TABLE_BITS: u32 = 12;
 /// unit are all alike.
 const MOST_PLACES: usize = 8;
 const MOST_HITS: usize = 4096;
-/// Hits that lie so near to the first of them are of one placement.
+/// Hits that are so near to the first of them are of one placement.
 const SPAN: i32 = 31;
 /// Placements that are looked at.
 const MOST_PLACEMENTS: usize = 3;
@@ -77,7 +77,7 @@ impl Finder {
         }
     }
 
-    /// Where the read may lie in a window: places of its first base, in order, with the hits
+    /// Where the read may be in a window: places of its first base, in order, with the hits
     /// there.
     pub(super) fn find(&mut self, window: &[u8], out: &mut Vec<(i32, u32)>) {
         self.hits.clear();

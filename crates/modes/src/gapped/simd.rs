@@ -3,7 +3,7 @@
 #![allow(unsafe_code)]
 
 use super::candidates::ScoredRead;
-use super::choice::{Chosen, Wanted, Work};
+use super::choice::{Chosen, Criteria, Work};
 use super::fragment::Question;
 use super::kernel::LANES;
 #[cfg(target_arch = "x86_64")]
@@ -18,15 +18,15 @@ pub(super) fn choose(
     work: &mut Work,
     read: ScoredRead<'_>,
     reference: &Reference<'_>,
-    (hits, wanted): (&[Hit], &Wanted),
+    (hits, criteria): (&[Hit], &Criteria),
     out: &mut Output<Alignment>,
 ) -> Chosen {
     #[cfg(target_arch = "x86_64")]
     if has_avx2() {
-        // SAFETY: the processor has what is needed, as was asked just now.
-        return unsafe { choose_with_avx2(work, read, reference, (hits, wanted), out) };
+        // SAFETY: the processor has what is needed, as was checked just now.
+        return unsafe { choose_with_avx2(work, read, reference, (hits, criteria), out) };
     }
-    work.choose::<[i16; LANES]>(read, reference, hits, wanted, out)
+    work.choose::<[i16; LANES]>(read, reference, hits, criteria, out)
 }
 
 /// [`Pairing::choose`], likewise.
@@ -59,10 +59,10 @@ fn choose_with_avx2(
     work: &mut Work,
     read: ScoredRead<'_>,
     reference: &Reference<'_>,
-    (hits, wanted): (&[Hit], &Wanted),
+    (hits, criteria): (&[Hit], &Criteria),
     out: &mut Output<Alignment>,
 ) -> Chosen {
-    work.choose::<avx2::Registers>(read, reference, hits, wanted, out)
+    work.choose::<avx2::Registers>(read, reference, hits, criteria, out)
 }
 
 #[cfg(target_arch = "x86_64")]

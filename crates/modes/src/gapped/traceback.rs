@@ -1,4 +1,4 @@
-//! The alignment behind the best score: the band of `kernel` once more, cell by cell, with the way
+//! The alignment of the best score: the band of `kernel` once more, cell by cell, with the way
 //! to each cell kept. Only placements that are reported, or that may be one of those, come here.
 
 use super::kernel::{DIAGONALS, LOW, MARGIN};
@@ -9,7 +9,7 @@ use crate::reference::WALL;
 
 /// How a cell came to its score.
 mod way {
-    /// No base in front.
+    /// No base before.
     pub(super) const START: u8 = 0;
     pub(super) const DIAGONAL: u8 = 1;
     pub(super) const READ_GAP: u8 = 2;
@@ -66,7 +66,7 @@ impl Problem<'_> {
         }
     }
 
-    /// Row `at` from the one in front of it: scores, and what gaps in the reference come to.
+    /// Row `at` from the one before it: scores, and what gaps in the reference come to.
     fn row(&self, at: usize, scores: &mut Row, gaps: &mut Row, ways: &mut [u8; DIAGONALS]) {
         let Scoring { read_gap, reference_gap, is_local, .. } = *self.scoring;
         let may_gap = self.scoring.gaps_within(self.codes.len()).map(|it| it.contains(&at));

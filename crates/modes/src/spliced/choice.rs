@@ -1,6 +1,6 @@
 //! From the hits of a read's seeds to its placements.
 //!
-//! A read that lies somewhere without a mismatch is done. Otherwise diagonals that are near enough
+//! A read that is somewhere without a mismatch is done. Otherwise diagonals that are near enough
 //! for an intron are a cluster, and the best way over them is a placement; what is left of the
 //! cluster may have another one.
 
@@ -20,7 +20,7 @@ use crate::by_score::score::Scoring;
 use crate::by_score::seeds::Hit;
 use crate::chance::hash;
 use crate::query::UNKNOWN;
-use crate::reference::{Reference, Stretch};
+use crate::reference::{Reference, Segment};
 
 /// Most clusters of a read that are looked at.
 const MOST_CLUSTERS: usize = 24;
@@ -50,8 +50,8 @@ impl Aligned for Spliced {
 #[cfg(test)]
 impl Spliced {
     /// One of this rank and without strand.
-    pub(super) fn plain((rank, stretch): (i32, Stretch), place: i64, ops: Range<usize>) -> Self {
-        let alignment = Alignment { score: rank.div_euclid(SCALE), stretch, place, ops };
+    pub(super) fn plain((rank, segment): (i32, Segment), place: i64, ops: Range<usize>) -> Self {
+        let alignment = Alignment { score: rank.div_euclid(SCALE), segment, place, ops };
         Self { alignment, rank, is_turned: None, chance: 0 }
     }
 }
@@ -61,15 +61,15 @@ impl Spliced {
 pub(super) struct Chosen {
     /// All that were found, in [`Output::alignments`].
     pub(super) found: Range<usize>,
-    /// Those of the best score are in front.
+    /// Those of the best score come first.
     pub(super) best: usize,
     /// The next score.
     pub(super) second: Option<i32>,
 }
 
-/// What is asked of a read.
+/// What is required of a read.
 #[derive(Clone, Copy)]
-pub(super) struct Asked<'a> {
+pub(super) struct Request<'a> {
     pub(super) read: PricedRead<'a>,
     pub(super) options: &'a SplicedOptions,
     pub(super) sites: &'a Sites,
@@ -77,11 +77,11 @@ pub(super) struct Asked<'a> {
     pub(super) minimum: i32,
     /// What decides among placements of one score.
     pub(super) key: u64,
-    /// Ends that are clipped are searched for behind introns.
+    /// Ends that are clipped are searched for after introns.
     pub(super) looks_beyond: bool,
 }
 
-impl Asked<'_> {
+impl Request<'_> {
     /// Whether an intron begins or ends under a read on a diagonal.
     fn has_sites_under(&self, diagonal: &Diagonal) -> bool {
         let under = diagonal.start + 1..diagonal.start + self.read.query.len() as i64;
@@ -114,10 +114,10 @@ pub(super) struct Work {
     turned: Vec<u8>,
 }
 
-/// Introns on a stretch.
-struct OnStretch<'a> {
+/// Introns on a segment.
+struct OnSegment<'a> {
     reference: &'a Reference<'a>,
-    stretch: Stretch,
+    segment: Segment,
     sites: &'a Sites,
     options: &'a IntronOptions,
 }
@@ -130,10 +130,10 @@ fn length_cost(bases: i64) -> i32 {
     LONGER.iter().filter(|&&it| bases >= it).count() as i32
 }
 
-impl Introns for OnStretch<'_> {
+impl Introns for OnSegment<'_> {
     #[inline(always)]
     fn splice(&self, left: i64, right: i64) -> Option<Splice> {
-        let is_inside = left > self.stretch.start && right < self.stretch.end;
+        let is_inside = left > self.segment.start && right < self.segment.end;
         if !is_inside {
             return None;
         }
@@ -175,84 +175,84 @@ impl Introns for OnStretch<'_> {
     }
 
     fn lengths(&self) -> [i64; 2] {
-        if !self.options.are_wanted {
+        if !self.options.are_requested {
             return [i64::MAX, i64::MIN];
         }
         [self.options.least_bp, self.options.most_bp].map(i64::from)
     }
 }
 
-/// Whether a read lies there without a mismatch.
+/// Whether a read is there without a mismatch.
 fn is_perfect(diagonal: &&Diagonal) -> bool {
     diagonal.ungapped == Some(Mismatches(0))
 }
 
 impl Work {
-    /// Finds the placements of a read whose seeds lie at `hits`, in order of place.
+    /// Finds the placements of a read whose seeds are at `hits`, in order of place.
     pub(super) fn choose(
         &mut self,
-        asked: Asked<'_>,
+        request: Request<'_>,
         reference: &Reference<'_>,
         hits: &[Hit],
         out: &mut Output<Spliced>,
     ) -> Chosen {
         let from = out.alignments.len();
-        asked.read.diagonals(reference, hits, &mut self.diagonals);
-        let is_over_sites = |it: &Diagonal| is_perfect(&it) && asked.has_sites_under(it);
+        request.read.diagonals(reference, hits, &mut self.diagonals);
+        let is_over_sites = |it: &Diagonal| is_perfect(&it) && request.has_sites_under(it);
         if self.diagonals.iter().any(|it| is_perfect(&it))
             && !self.diagonals.iter().any(is_over_sites)
         {
-            self.take_whole(asked, out);
+            self.take_whole(request, out);
         } else {
-            self.price_clips(asked);
-            self.list_clusters(asked);
+            self.price_clips(request);
+            self.list_clusters(request);
             for at in 0..self.clusters.len() {
                 let diagonals = self.clusters[at].1.clone();
-                self.join(asked, reference, diagonals, (from, out));
+                self.join(request, reference, diagonals, (from, out));
             }
         }
         choose_best(from, out)
     }
 
     /// Takes the placements without a mismatch.
-    fn take_whole(&mut self, asked: Asked<'_>, out: &mut Output<Spliced>) {
-        let length = asked.read.query.len();
+    fn take_whole(&mut self, request: Request<'_>, out: &mut Output<Spliced>) {
+        let length = request.read.query.len();
         for diagonal in self.diagonals.iter().filter(is_perfect) {
             let ops = out.ops.len()..out.ops.len() + 1;
             out.ops.push((length as u32) << 4 | MATCH);
-            let Diagonal { start: place, stretch, .. } = *diagonal;
+            let Diagonal { start: place, segment, .. } = *diagonal;
             out.alignments.push(Spliced {
-                alignment: Alignment { score: 0, stretch, place, ops },
+                alignment: Alignment { score: 0, segment, place, ops },
                 rank: 0,
                 is_turned: None,
-                chance: hash(asked.key, place as u64),
+                chance: hash(request.key, place as u64),
             });
         }
     }
 
     /// What it costs to clip the bases of a read.
-    fn price_clips(&mut self, asked: Asked<'_>) {
-        let [good, bad] = asked.options.clip.map(i32::from);
+    fn price_clips(&mut self, request: Request<'_>) {
+        let [good, bad] = request.options.clip.map(i32::from);
         let mut sum = 0;
         self.clips.clear();
         self.clips.push(sum);
-        self.clips.extend(asked.read.query.qualities().map(|quality| {
+        self.clips.extend(request.read.query.qualities().map(|quality| {
             sum += SCALE * if quality >= 40 { good } else { bad };
             sum
         }));
     }
 
     /// Puts diagonals in clusters, the best ones of which are kept.
-    fn list_clusters(&mut self, asked: Asked<'_>) {
-        let introns = &asked.options.introns;
-        let most = if introns.are_wanted { i64::from(introns.most_bp) } else { MOST_GAP };
+    fn list_clusters(&mut self, request: Request<'_>) {
+        let introns = &request.options.introns;
+        let most = if introns.are_requested { i64::from(introns.most_bp) } else { MOST_GAP };
         self.clusters.clear();
         let mut first = 0;
         while first < self.diagonals.len() {
             let end = cluster_end(&self.diagonals, first, most);
             let all = &self.diagonals[first..end];
             let covered = all.iter().map(|it| it.covered).sum();
-            if all.len() > 1 || !asked.is_hopeless(&all[0]) {
+            if all.len() > 1 || !request.is_hopeless(&all[0]) {
                 self.clusters.push((covered, first..end));
             }
             first = end;
@@ -266,33 +266,36 @@ impl Work {
     /// Finds the placements in a cluster.
     fn join(
         &mut self,
-        asked: Asked<'_>,
+        request: Request<'_>,
         reference: &Reference<'_>,
         diagonals: Range<usize>,
         (from, out): (usize, &mut Output<Spliced>),
     ) {
         let diagonals = &self.diagonals[diagonals];
-        let Some(stretch) = diagonals.first().map(|it| it.stretch) else { return };
-        self.cluster.take(asked.read, reference, diagonals, asked.sites);
+        let Some(segment) = diagonals.first().map(|it| it.segment) else { return };
+        self.cluster.take(request.read, reference, diagonals, request.sites);
         self.passed.clear();
-        let options = &asked.options.introns;
-        let introns = OnStretch { reference, stretch, sites: asked.sites, options };
+        let options = &request.options.introns;
+        let introns = OnSegment { reference, segment, sites: request.sites, options };
         let of_others = out.alignments[from..].iter().map(|it| it.rank.div_euclid(SCALE));
-        let mut best = of_others.max().unwrap_or(asked.minimum);
+        let mut best = of_others.max().unwrap_or(request.minimum);
         for _ in 0..MOST_IN_CLUSTER {
-            let Some(mut scaled) = self.best(asked, &introns) else { return };
+            let Some(mut scaled) = self.best(request, &introns) else { return };
             let score = scaled.div_euclid(SCALE);
             let may_be_best = score + self.clipped() >= best;
-            if asked.looks_beyond && may_be_best && self.add_overhangs(asked, reference, stretch) {
-                scaled = self.best(asked, &introns).unwrap_or(scaled);
+            if request.looks_beyond
+                && may_be_best
+                && self.add_overhangs(request, reference, segment)
+            {
+                scaled = self.best(request, &introns).unwrap_or(scaled);
             }
             best = best.max(scaled.div_euclid(SCALE));
             let score = (scaled + self.joiner.doubt) / SCALE;
-            if score < asked.minimum {
+            if score < request.minimum {
                 return;
             }
             let (steps, lanes) = (&self.joiner.steps, self.cluster.lanes());
-            write_ops(steps, lanes, asked.read.query.len(), &mut self.ops);
+            write_ops(steps, lanes, request.read.query.len(), &mut self.ops);
             let place = lanes[steps[0].lane].start + steps[0].from as i64;
             // Known introns may lead from one cluster to a diagonal of another.
             let is_same = |it: &Spliced| {
@@ -302,10 +305,10 @@ impl Work {
                 let ops = out.ops.len()..out.ops.len() + self.ops.len();
                 out.ops.extend(&self.ops);
                 out.alignments.push(Spliced {
-                    alignment: Alignment { score, stretch, place, ops },
+                    alignment: Alignment { score, segment, place, ops },
                     rank: scaled,
                     is_turned: self.joiner.is_turned,
-                    chance: hash(asked.key, place as u64),
+                    chance: hash(request.key, place as u64),
                 });
             }
             steps.iter().for_each(|step| self.passed[step.lane] = true);
@@ -316,7 +319,7 @@ impl Work {
     }
 
     /// What the clipped ends of the way at hand cost, if no more is clipped than may be found
-    /// behind introns.
+    /// after introns.
     fn clipped(&self) -> i32 {
         let steps = &self.joiner.steps;
         let (Some(first), Some(last)) = (steps.first(), steps.last()) else { return 0 };
@@ -329,57 +332,57 @@ impl Work {
     }
 
     /// The best way over the diagonals of the cluster that are left.
-    fn best(&mut self, asked: Asked<'_>, introns: &OnStretch<'_>) -> Option<i32> {
+    fn best(&mut self, request: Request<'_>, introns: &OnSegment<'_>) -> Option<i32> {
         let lanes = self.cluster.lanes();
         self.passed.resize(lanes.len(), false);
-        let introns_late = introns.stretch.is_reverse;
-        let (scoring, clips) = (&asked.options.scoring, &self.clips);
+        let introns_late = introns.segment.is_reverse;
+        let (scoring, clips) = (&request.options.scoring, &self.clips);
         let question = Question { scoring, clips, introns_late };
         self.joiner.best(question, lanes, &self.passed, introns)
     }
 
-    /// Adds the diagonals of the ends of the best way that are clipped, if they are found behind an
+    /// Adds the diagonals of the ends of the best way that are clipped, if they are found after an
     /// intron.
     fn add_overhangs(
         &mut self,
-        asked: Asked<'_>,
+        request: Request<'_>,
         reference: &Reference<'_>,
-        stretch: Stretch,
+        segment: Segment,
     ) -> bool {
-        let options = &asked.options.introns;
-        let length = asked.read.query.len();
+        let options = &request.options.introns;
+        let length = request.read.query.len();
         let (steps, lanes) = (&self.joiner.steps, self.cluster.lanes());
         let (Some(first), Some(last)) = (steps.first(), steps.last()) else { return false };
-        if !options.are_wanted || !options.novel {
+        if !options.are_requested || !options.novel {
             return false;
         }
         let introns = [options.least_bp, options.most_bp].map(i64::from);
         let genome = reference.genome;
         let mut found = [None; 2];
         if length - last.end >= LEAST_CLIPPED {
-            let (codes, start) = (asked.read.query.codes(), lanes[last.lane].start);
-            let stretch = [stretch.start, stretch.end];
-            found[1] = Overhang { genome, codes, start, end: last.end, stretch, introns }.find();
+            let (codes, start) = (request.read.query.codes(), lanes[last.lane].start);
+            let segment = [segment.start, segment.end];
+            found[1] = Overhang { genome, codes, start, end: last.end, segment, introns }.find();
         }
         if first.from >= LEAST_CLIPPED {
             // As on the other strand.
             let both = 2 * genome.bases as i64;
             self.turned.clear();
             let complement = |code: &u8| if *code < UNKNOWN { 3 - code } else { *code };
-            self.turned.extend(asked.read.query.codes().iter().rev().map(complement));
+            self.turned.extend(request.read.query.codes().iter().rev().map(complement));
             let turned = |start: i64| both - start - length as i64;
             let overhang = Overhang {
                 genome,
                 codes: &self.turned,
                 start: turned(lanes[first.lane].start),
                 end: length - first.from,
-                stretch: [both - stretch.end, both - stretch.start],
+                segment: [both - segment.end, both - segment.start],
                 introns,
             };
             found[0] = overhang.find().map(turned);
         }
         for start in found.into_iter().flatten() {
-            self.cluster.add(asked.read, reference, (stretch, start));
+            self.cluster.add(request.read, reference, (segment, start));
         }
         found.iter().any(Option::is_some)
     }
@@ -405,7 +408,7 @@ fn write_ops(steps: &[Step], lanes: &[super::join::Lane], length: usize, ops: &m
     push(ops, CLIP, length - last.end);
 }
 
-/// Puts the best placements in front.
+/// Puts the best placements first.
 fn choose_best(from: usize, out: &mut Output<Spliced>) -> Chosen {
     let found = &mut out.alignments[from..];
     found.sort_by_key(|it| (Reverse(it.rank), it.chance, it.alignment.place));

@@ -1,4 +1,4 @@
-//! The diagonals on which seeds of a read lie, those that known introns lead to from there, and
+//! The diagonals on which seeds of a read are, those that known introns lead to from there, and
 //! which of them are near enough to each other for one alignment.
 
 use std::ops::Range;
@@ -9,14 +9,14 @@ use crate::by_score::diagonals;
 use crate::by_score::score::MOST_PENALTY;
 use crate::by_score::seeds::Hit;
 use crate::query::{LONGEST_READ, Query, UNKNOWN};
-use crate::reference::{Reference, Stretch, WALL};
+use crate::reference::{Reference, Segment, WALL};
 
-/// Most diagonals of one cluster that seeds lie on, and most with those that introns lead to.
+/// Most diagonals of one cluster that seeds are on, and most with those that introns lead to.
 const MOST_OF_SEEDS: usize = 16;
 const MOST: usize = 32;
 /// Most introns that are tried from one diagonal, of those that begin or end under the read.
 const MOST_SITES: usize = 32;
-/// Bases behind an intron that are looked at, and most of them that differ, for it to be tried.
+/// Bases after an intron that are looked at, and most of them that differ, for it to be tried.
 const LOOKED_AT: usize = 8;
 const MOST_DIFFERENT: u32 = 1;
 /// What it costs to be outside of a sequence, by base: more than to be clipped.
@@ -25,11 +25,11 @@ const WALL_COST: i32 = 1000;
 const _: () = assert!(WALL_COST * SCALE * LONGEST_READ as i32 <= i32::MAX / 2);
 const _: () = assert!(WALL_COST > MOST_PENALTY as i32);
 
-/// Bases of a whole read that differ, where all of it is on known bases of a stretch.
+/// Bases of a whole read that differ, where all of it is on known bases of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Mismatches(pub(super) u32);
 
-/// A place of the read's first base, on which seeds lie.
+/// A place of the read's first base, on which seeds are.
 pub(super) type Diagonal = diagonals::Diagonal<Mismatches>;
 
 /// A read with what its bases cost.
@@ -50,10 +50,10 @@ impl PricedRead<'_> {
         hits: &[Hit],
         out: &mut Vec<Diagonal>,
     ) {
-        let ungapped = |stretch: Stretch, start: i64| {
+        let ungapped = |segment: Segment, start: i64| {
             let end = start + self.query.len() as i64;
             let is_plain =
-                start >= stretch.start && end <= stretch.end && !reference.has_hole(start, end);
+                start >= segment.start && end <= segment.end && !reference.has_hole(start, end);
             let differences = || self.query.all_differences(reference.genome, start as u64);
             is_plain.then(|| Mismatches(differences().count()))
         };
@@ -64,11 +64,11 @@ impl PricedRead<'_> {
     fn price(
         &self,
         reference: &Reference<'_>,
-        (stretch, start): (Stretch, i64),
+        (segment, start): (Segment, i64),
         codes: &mut Vec<u8>,
         lane: &mut Lane,
     ) {
-        reference.codes(stretch, start, self.query.len(), codes);
+        reference.codes(segment, start, self.query.len(), codes);
         lane.start = start;
         lane.costs.clear();
         let bases = self.query.codes().iter().zip(self.penalties);
@@ -106,7 +106,7 @@ impl Cluster {
     ) {
         self.count = 0;
         let Some(first) = diagonals.first() else { return };
-        let stretch = first.stretch;
+        let segment = first.segment;
         self.order.clear();
         self.order.extend(0..diagonals.len());
         if diagonals.len() > MOST_OF_SEEDS {
@@ -116,10 +116,10 @@ impl Cluster {
             self.order.sort_unstable();
         }
         for at in 0..self.order.len() {
-            self.add(read, reference, (stretch, diagonals[self.order[at]].start));
+            self.add(read, reference, (segment, diagonals[self.order[at]].start));
         }
         if !sites.is_empty() {
-            self.add_sites(read, reference, stretch, sites);
+            self.add_sites(read, reference, segment, sites);
         }
     }
 
@@ -128,7 +128,7 @@ impl Cluster {
         &mut self,
         read: PricedRead<'_>,
         reference: &Reference<'_>,
-        at: (Stretch, i64),
+        at: (Segment, i64),
     ) {
         if self.lanes.len() == self.count {
             self.lanes.push(Lane::default());
@@ -142,7 +142,7 @@ impl Cluster {
         &mut self,
         read: PricedRead<'_>,
         reference: &Reference<'_>,
-        stretch: Stretch,
+        segment: Segment,
         sites: &Sites,
     ) {
         let length = read.query.len();
@@ -156,7 +156,7 @@ impl Cluster {
                 self.try_site(
                     read,
                     reference,
-                    (stretch, site),
+                    (segment, site),
                     (start + site.right - site.left, cut..end),
                 );
             }
@@ -166,7 +166,7 @@ impl Cluster {
                 self.try_site(
                     read,
                     reference,
-                    (stretch, site),
+                    (segment, site),
                     (start + site.left - site.right, from..cut),
                 );
             }
@@ -179,16 +179,16 @@ impl Cluster {
         &mut self,
         read: PricedRead<'_>,
         reference: &Reference<'_>,
-        (stretch, site): (Stretch, &Site),
+        (segment, site): (Segment, &Site),
         (start, near): (i64, Range<usize>),
     ) {
-        let is_inside = site.left > stretch.start && site.right < stretch.end;
+        let is_inside = site.left > segment.start && site.right < segment.end;
         let is_there = || self.lanes().iter().any(|lane| lane.start == start);
         if self.count >= MOST || !is_inside || is_there() {
             return;
         }
         let (first, end) = (start + near.start as i64, start + near.end as i64);
-        if first < stretch.start || end > stretch.end {
+        if first < segment.start || end > segment.end {
             return;
         }
         let word = reference.genome.word(first as u64, near.len());
@@ -198,7 +198,7 @@ impl Cluster {
         let either = word >> (64 - 2 * near.len()) ^ own;
         let different = ((either | either >> 1) & 0x5555_5555_5555_5555).count_ones();
         if different <= MOST_DIFFERENT {
-            self.add(read, reference, (stretch, start));
+            self.add(read, reference, (segment, start));
         }
     }
 }
@@ -209,7 +209,7 @@ pub(super) fn cluster_end(diagonals: &[Diagonal], first: usize, most: i64) -> us
     let mut end = first + 1;
     while diagonals.get(end).is_some_and(|it| {
         let before = &diagonals[end - 1];
-        it.stretch == before.stretch && it.start - before.start <= most
+        it.segment == before.segment && it.start - before.start <= most
     }) {
         end += 1;
     }
@@ -274,8 +274,8 @@ mod tests {
             let mut out = Vec::new();
             priced.diagonals(reference, &hits, &mut out);
             let found: Vec<_> =
-                out.iter().map(|it| (it.start, it.stretch.sequence, it.covered)).collect();
-            // The last seed lies on the border of both strands.
+                out.iter().map(|it| (it.start, it.segment.sequence, it.covered)).collect();
+            // The last seed is on the border of both strands.
             let expected = [(-10, 0, 20), (100, 0, 40), (380, 0, 20), (380, 1, 20), (480, 1, 18)];
             assert_eq!(found, expected);
             let known: Vec<_> = out.iter().map(|it| it.ungapped.is_some()).collect();
@@ -292,9 +292,9 @@ mod tests {
             let (query, penalties) = (query(&read), vec![6; 60]);
             let priced = PricedRead { query: &query, penalties: &penalties, unknown: 1 };
             let cost = |start: i64, number: u32| {
-                let stretch = reference.stretch_of(number, false).unwrap();
+                let segment = reference.segment_of(number, false).unwrap();
                 let mut lane = Lane::default();
-                priced.price(reference, (stretch, start), &mut Vec::new(), &mut lane);
+                priced.price(reference, (segment, start), &mut Vec::new(), &mut lane);
                 lane.costs.iter().map(|cost| cost / SCALE).collect::<Vec<_>>()
             };
             let over_hole = cost(480, 1);
@@ -336,8 +336,8 @@ mod tests {
     fn clusters_end_where_no_intron_reaches() {
         with_reference(|reference, _| {
             let at = |start: i64, number: u32| {
-                let stretch = reference.stretch_of(number, false).unwrap();
-                Diagonal { start, stretch, covered: 20, is_rare: false, ungapped: None }
+                let segment = reference.segment_of(number, false).unwrap();
+                Diagonal { start, segment, covered: 20, is_rare: false, ungapped: None }
             };
             let all = [at(0, 0), at(100, 0), at(201, 0), at(300, 0), at(350, 1)];
             assert_eq!(cluster_end(&all, 0, 100), 2);

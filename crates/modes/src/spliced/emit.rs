@@ -46,7 +46,7 @@ impl Wording for Hisat2<'_> {
 
     fn push_tags(&self, Which { mate, .. }: Which, spliced: &Spliced, body: &mut Vec<u8>) {
         if let Some(is_transcript_reverse) = self.engine.is_transcript_reverse(spliced, mate) {
-            let is_reverse = spliced.alignment.stretch.is_reverse;
+            let is_reverse = spliced.alignment.segment.is_reverse;
             let (tag, is_minus) = match self.engine.options.strand_tag {
                 StrandTag::Genome => (b"XSA", is_transcript_reverse),
                 StrandTag::Read => (b"TSA", is_transcript_reverse != is_reverse),
@@ -62,7 +62,7 @@ impl SplicedEngine {
     /// Whether the transcript of mate `mate`, or of a single read (0), is on the reverse strand, by
     /// its introns or by how the library is.
     fn is_transcript_reverse(&self, spliced: &Spliced, mate: usize) -> Option<bool> {
-        let is_reverse = spliced.alignment.stretch.is_reverse;
+        let is_reverse = spliced.alignment.segment.is_reverse;
         let is_second = mate == 1 && !self.options.mates.pairs.are_alike();
         match self.options.library {
             LibraryStrand::Unstranded => spliced.is_turned.map(|it| it != is_reverse),

@@ -7,7 +7,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::sites::{Intron, Sites};
 
-/// What reads tell of an intron.
+/// What reads say of an intron.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Evidence {
     /// Reads that go over it.

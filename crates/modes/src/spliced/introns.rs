@@ -1,4 +1,4 @@
-//! The introns that a placement goes over, and what a read tells of them.
+//! The introns that a placement goes over, and what a read says of them.
 
 use super::SplicedEngine;
 use super::choice::{Chosen, Spliced};
@@ -6,22 +6,22 @@ use super::found::Met;
 use super::motif::{Kind, motif};
 use super::sites::Intron;
 use crate::by_score::alignment::{INSERTION, MATCH, Output, Placement, SKIP, span};
-use crate::reference::{Extent, Stretch};
+use crate::reference::{Extent, Segment};
 
 /// An intron that a placement goes over, in places of `T`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Over {
-    stretch: Stretch,
+    segment: Segment,
     left: i64,
     right: i64,
-    /// Bases of the read in front of it, without those that are clipped.
+    /// Bases of the read before it, without those that are clipped.
     before: u32,
 }
 
 impl Over {
     /// Where it is, in a genome of so many bases.
     pub(super) fn extent(&self, bases: u64) -> Extent {
-        Extent::of(self.stretch, self.left, self.right - self.left, bases)
+        Extent::of(self.segment, self.left, self.right - self.left, bases)
     }
 }
 
@@ -32,12 +32,12 @@ fn aligned(op: &u32) -> u32 {
 
 /// The introns of a placement.
 pub(super) fn introns(placement: Placement<'_>) -> impl Iterator<Item = Over> {
-    let Placement { stretch, place, ops, .. } = placement;
+    let Placement { segment, place, ops, .. } = placement;
     let (mut right, mut before) = (place, 0);
     ops.iter().filter_map(move |op| {
         let left = right;
         right += i64::from(span(std::slice::from_ref(op)));
-        let over = Over { stretch, left, right, before };
+        let over = Over { segment, left, right, before };
         before += aligned(op);
         (op & 15 == SKIP).then_some(over)
     })

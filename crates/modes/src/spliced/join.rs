@@ -4,8 +4,8 @@
 //! What a read is worth on a diagonal up to a base is what its best entry there was worth, less the
 //! mismatches since. So each base of each diagonal is one step, and what is looked at of the genome
 //! are the ends of those introns alone that would be a better entry. Scores are multiples of
-//! [`SCALE`]: what is left over tells which of two introns that cost the same is the likelier one.
-//! Each intron costs the same whatever came before it, so the best way to each base is enough.
+//! [`SCALE`]: what is left over decides which of two introns that cost the same is the likelier
+//! one. Each intron costs the same whatever came before it, so the best way to each base is enough.
 
 use std::ops::Range;
 
@@ -60,20 +60,20 @@ pub(super) trait Introns {
 #[derive(Clone, Copy)]
 pub(super) struct Question<'a> {
     pub(super) scoring: &'a Scoring,
-    /// What it costs to clip the bases in front of each one, and all, times [`SCALE`].
+    /// What it costs to clip the bases before each one, and all, times [`SCALE`].
     pub(super) clips: &'a [i32],
     /// Of introns that are alike, that further right is taken.
     pub(super) introns_late: bool,
 }
 
-/// A part of a read that lies on one diagonal.
+/// A part of a read that is on one diagonal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Step {
     pub(super) lane: usize,
     /// Bases of the read.
     pub(super) from: usize,
     pub(super) end: usize,
-    /// What is in front of it is an intron.
+    /// What precedes it is an intron.
     pub(super) is_spliced: bool,
 }
 
@@ -82,7 +82,7 @@ pub(super) struct Step {
 struct Entry {
     lane: u16,
     from: u16,
-    /// Behind the last base on the diagonal before.
+    /// One past the last base on the diagonal before.
     left_at: u16,
     /// Fewest bases on this one.
     least: u16,
@@ -143,7 +143,7 @@ struct Next {
 
 /// Where a way leaves a diagonal.
 struct Left {
-    /// Behind the last base there.
+    /// One past the last base there.
     at: usize,
     worth: i32,
     /// How it came there, by number.
@@ -234,13 +234,13 @@ impl Joiner {
             if has_insertions {
                 self.history.extend(self.front.iter().copied().zip(self.current.iter().copied()));
             }
-            let behind = question.clips[length] - question.clips[at];
+            let after = question.clips[length] - question.clips[at];
             for (&front, &entry) in self.front.iter().zip(&self.current) {
-                if front - behind > best.0 && entry != NONE {
+                if front - after > best.0 && entry != NONE {
                     let of = &self.entries[entry as usize];
                     let bases = at - usize::from(of.from).min(at);
                     if bases >= usize::from(of.least) {
-                        best = (front - behind, entry, at);
+                        best = (front - after, entry, at);
                     }
                 }
             }
@@ -282,7 +282,7 @@ impl Joiner {
         }
     }
 
-    /// The read may begin at base `at` of any diagonal, with what is in front of it clipped.
+    /// The read may begin at base `at` of any diagonal, with what precedes it clipped.
     #[inline(always)]
     fn start_at(&mut self, question: Question<'_>, passed: &[bool], at: usize) {
         let worth = -question.clips[at];
@@ -310,7 +310,7 @@ impl Joiner {
         self.entries.push(entry);
     }
 
-    /// Goes over introns and gaps in front of a base, where that is better.
+    /// Goes over introns and gaps before a base, where that is better.
     #[inline(always)]
     fn cross(
         &mut self,
@@ -352,7 +352,7 @@ impl Joiner {
         }
     }
 
-    /// Lists the way that ends behind base `end`.
+    /// Lists the way that ends after base `end`.
     fn follow(&mut self, entry: u32, end: usize) {
         self.steps.clear();
         self.doubt = self.entries.get(entry as usize).map_or(0, |it| it.doubt);

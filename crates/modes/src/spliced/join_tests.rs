@@ -41,7 +41,7 @@ fn sums(values: &[i32]) -> Vec<i32> {
     std::iter::once(0).chain(values.iter().map(add).collect::<Vec<_>>()).collect()
 }
 
-/// What is left to gain behind base `at` of a diagonal, on which a base is or not.
+/// What is left to gain after base `at` of a diagonal, on which a base is or not.
 fn rest(lanes: &[Lane], clips: &[i32], (at, lane, has_base): (usize, usize, bool)) -> i32 {
     let length = clips.len() - 1;
     let mut best = if has_base { clips[at] - clips[length] } else { LOW };
@@ -102,7 +102,7 @@ proptest! {
 #[test]
 fn gaps_are_crossed_where_both_sides_are_known() {
     let t = |shift: i64, lost: [usize; 2], expected: i32| {
-        // The read matches the first diagonal in front, the other behind.
+        // The read matches the first diagonal before, the other after.
         let costs = |from: usize, end: usize| -> Vec<i32> {
             scaled(&(0..30).map(|at| i32::from(!(from..end).contains(&at)) * 6).collect::<Vec<_>>())
         };

@@ -3,7 +3,7 @@
 //!
 //! 1. `seeds` of [`super::by_score`]: few, which are enough for a read without a mismatch. Other
 //!    reads get many, and those that are still not good, shorter ones.
-//! 2. `diagonals`: where they lie, and where known introns lead from there (`sites`).
+//! 2. `diagonals`: where they are, and where known introns lead from there (`sites`).
 //! 3. `join`: the best way of a read over diagonals that are near to each other; `motif` says what
 //!    an intron between them would be.
 //! 4. `choice`: which placements a read has; `pairs`: which of two mates are pairs.
@@ -42,7 +42,7 @@ use super::indexed::Indexed;
 use super::placer::{self, Out, Placer, Template, batch_engine};
 use super::query::Query;
 use super::reference::Reference;
-use choice::{Asked, Chosen, Spliced, Work};
+use choice::{Chosen, Request, Spliced, Work};
 use diagonals::PricedRead;
 use found::Met;
 use seqloom_align::engine::{EngineError, Read};
@@ -56,7 +56,7 @@ const ROWS: u32 = 16;
 /// Rows of a seed that is not longer than chance would have it.
 const ROWS_OF_SHORT: u32 = 8;
 
-/// Introns that there is memory for beside what is planned: more than any annotation has.
+/// Introns that there is memory for besides what is planned: more than any annotation has.
 const MOST_INTRONS: usize = 1 << 20;
 
 /// See the module documentation.
@@ -133,13 +133,13 @@ impl SplicedEngine {
         (self.options, self.introns) = (options, introns);
     }
 
-    /// Memory beside that of the index itself, for a reference of so many bases.
+    /// Memory besides that of the index itself, for a reference of so many bases.
     #[must_use]
     pub fn table_bytes(bases: u64) -> u64 {
         Indexed::table_bytes(bases) + Sites::size_bytes(MOST_INTRONS)
     }
 
-    /// The reference, and the strands on which mate `mate` is wanted, or a single read (0).
+    /// The reference, and the strands on which mate `mate` is requested, or a single read (0).
     fn reference(&self, mate: usize) -> Reference<'_> {
         self.index.reference(self.options.mates.strands(mate, self.options.strands))
     }
@@ -182,17 +182,18 @@ impl SplicedEngine {
         work.seeds.extend(ends.map(|end| Seed::new(number, end, ROWS)));
     }
 
-    /// Searches for seeds of all reads that are wanted, and chooses their placements.
+    /// Searches for seeds of all reads that are requested, and chooses their placements.
     fn pass(
         &self,
         incoming: placer::Group<'_>,
         round: Round,
         scratch: &mut Scratch,
-        are_wanted: &[bool],
+        are_requested: &[bool],
     ) {
         let Scratch { group, seeds, work, output, .. } = scratch;
-        let wanted = || (0..are_wanted.len()).filter(|&number| are_wanted[number]);
-        wanted().for_each(|number| self.seed(number, &group.reads.queries[number], round, seeds));
+        let requested = || (0..are_requested.len()).filter(|&number| are_requested[number]);
+        requested()
+            .for_each(|number| self.seed(number, &group.reads.queries[number], round, seeds));
         if seeds.seeds.is_empty() {
             return;
         }
@@ -200,21 +201,25 @@ impl SplicedEngine {
         let context = SeedContext { tables: self.index.tables(), queries, rules };
         seeds.find(&context, |query| group.keys[query as usize]);
         let references = [0, 1].map(|mate| self.reference(mate));
-        for number in wanted() {
+        for number in requested() {
             let looks_beyond = round == Round::Third;
-            let asked = self.asked((group, number), looks_beyond);
+            let request = self.request((group, number), looks_beyond);
             let reference = &references[if incoming.are_mates { number % 2 } else { 0 }];
-            let chosen = work.choose(asked, reference, seeds.hits_of(number), output);
+            let chosen = work.choose(request, reference, seeds.hits_of(number), output);
             group.chosen[number] = chosen;
         }
     }
 
-    /// A read of a group, and what is asked of it.
-    fn asked<'g>(&'g self, (group, number): (&'g Group, usize), looks_beyond: bool) -> Asked<'g> {
+    /// A read of a group, and what is required of it.
+    fn request<'g>(
+        &'g self,
+        (group, number): (&'g Group, usize),
+        looks_beyond: bool,
+    ) -> Request<'g> {
         let Reads { queries, penalties } = &group.reads;
         let query = &queries[number];
         let scoring = &self.options.scoring;
-        Asked {
+        Request {
             read: PricedRead { query, penalties: &penalties[number], unknown: scoring.unknown },
             options: &self.options,
             sites: self.introns.sites(),
@@ -225,11 +230,11 @@ impl SplicedEngine {
     }
 
     /// Whether a read is to be searched for once more.
-    fn is_wanted(&self, scratch: &Scratch, number: usize, round: Round) -> bool {
+    fn is_requested(&self, scratch: &Scratch, number: usize, round: Round) -> bool {
         let (group, output) = (&scratch.group, &scratch.output);
         let chosen = &group.chosen[number];
         let best = output.alignments[chosen.found.clone()].first();
-        // A read with one mismatch that two seeds lie on is nowhere else with less than two.
+        // A read with one mismatch that two seeds are on is nowhere else with less than two.
         let enough = match round {
             Round::First => 0,
             Round::Second | Round::Third => -i32::from(self.options.scoring.mismatch[0]),
@@ -257,9 +262,9 @@ impl Placer for SplicedEngine {
         scratch.seeds.hits.clear();
         scratch.output.clear();
         for round in [Round::First, Round::Second, Round::Third] {
-            let are_wanted: Vec<bool> =
-                (0..reads.len()).map(|number| self.is_wanted(scratch, number, round)).collect();
-            self.pass(incoming, round, scratch, &are_wanted);
+            let are_requested: Vec<bool> =
+                (0..reads.len()).map(|number| self.is_requested(scratch, number, round)).collect();
+            self.pass(incoming, round, scratch, &are_requested);
         }
         reads.len()
     }

@@ -37,7 +37,7 @@ const CT: u64 = two(C, T);
 const GC: u64 = two(G, C);
 const GT: u64 = two(G, T);
 
-/// The ends of the intron that begins at `left` of `T`, and behind which `right` is the first base.
+/// The ends of the intron that begins at `left` of `T`, and after which `right` is the first base.
 #[inline(always)]
 pub(super) fn motif(genome: Genome<'_>, left: i64, right: i64) -> Motif {
     let pair = |at: i64| genome.word(at as u64, 2) >> 60;
@@ -58,13 +58,14 @@ pub(super) fn motif(genome: Genome<'_>, left: i64, right: i64) -> Motif {
 pub(super) fn ends_alike(genome: Genome<'_>, left: i64, right: i64) -> u8 {
     let base = |at: i64| genome.word(at as u64, 1) >> 62;
     let ends = [left, left + 1, right - 2, right - 1].map(base);
-    let alike =
-        |wanted: [u64; 4]| ends.iter().zip(wanted).map(|(&it, one)| u8::from(it == one)).sum();
+    let alike = |requested: [u64; 4]| {
+        ends.iter().zip(requested).map(|(&it, one)| u8::from(it == one)).sum()
+    };
     u8::max(alike([G, T, A, G]), alike([C, T, A, C]))
 }
 
-/// Bases around both ends that tell which of some places is the better one for a GT-AG intron:
-/// the last one in front of it, the four behind GT, the one in front of AG, the first one behind.
+/// Bases around both ends that decide which of some places is the better one for a GT-AG intron:
+/// the last one before it, the four after GT, the one before AG, the first one after.
 /// (Burset et al. 2000, doi:10.1093/nar/28.21.4364: G|GTRAGT, YAG|G.)
 #[inline(always)]
 pub(super) fn likeness(genome: Genome<'_>, left: i64, right: i64, is_turned: bool) -> u8 {
@@ -75,7 +76,7 @@ pub(super) fn likeness(genome: Genome<'_>, left: i64, right: i64, is_turned: boo
     } else {
         [left - 1, left + 2, left + 3, left + 4, left + 5, right - 3, right].map(base)
     };
-    let [before, third, fourth, fifth, sixth, before_last, behind] = bases;
+    let [before, third, fourth, fifth, sixth, before_last, after] = bases;
     let is_as_mostly = [
         before == G,
         third == A || third == G,
@@ -83,7 +84,7 @@ pub(super) fn likeness(genome: Genome<'_>, left: i64, right: i64, is_turned: boo
         fifth == G,
         sixth == T,
         before_last == C || before_last == T,
-        behind == G,
+        after == G,
     ];
     is_as_mostly.into_iter().map(u8::from).sum()
 }

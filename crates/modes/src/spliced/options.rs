@@ -8,7 +8,7 @@ use crate::options::Strands;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IntronOptions {
     /// Introns are looked for at all.
-    pub are_wanted: bool,
+    pub are_requested: bool,
     /// Those that are in no table are looked for, too.
     pub novel: bool,
     /// Fewest bases.
@@ -23,7 +23,7 @@ pub struct IntronOptions {
     pub other_anchor_bases: u16,
 }
 
-/// How a library tells the strand of the transcript.
+/// How a library determines the strand of the transcript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LibraryStrand {
     /// Not at all.

@@ -1,4 +1,4 @@
-//! The end of a read that is too short for a seed: where behind an intron it may lie, base by base
+//! The end of a read that is too short for a seed: where after an intron it may be, base by base
 //! through the places that are near enough for that not to be chance.
 
 use std::ops::Range;
@@ -18,7 +18,7 @@ const ENOUGH_FOR_MISMATCH: usize = 13;
 const MOST_BASES_OF_INTRON: i64 = 1 << 16;
 /// One intron in so many is chance at most, if all are as long as they may be.
 const SURE: i64 = 256;
-/// Bases in front of where a read stops to match at which an intron may begin: behind it the
+/// Bases before where a read stops to match at which an intron may begin: after it the
 /// genome may be as the read is by chance.
 const BACK: usize = 5;
 
@@ -29,10 +29,10 @@ pub(super) struct Overhang<'a> {
     pub(super) codes: &'a [u8],
     /// The place of the read's first base.
     pub(super) start: i64,
-    /// Behind the last base that is where it should be.
+    /// One past the last base that is where it should be.
     pub(super) end: usize,
     /// Places of the strand of its sequence.
-    pub(super) stretch: [i64; 2],
+    pub(super) segment: [i64; 2],
     /// Fewest and most bases of an intron.
     pub(super) introns: [i64; 2],
 }
@@ -45,7 +45,7 @@ struct Pattern {
     count: usize,
     /// One of them may differ, but for the intron's.
     may_differ: bool,
-    /// Base of the read behind the intron.
+    /// Base of the read after the intron.
     cut: usize,
     /// Where the intron ends at most.
     most: i64,
@@ -56,7 +56,7 @@ const FIRST: [u64; 2] = [0b1011, 0b0111];
 const LAST: [[u8; 2]; 2] = [[0, 2], [0, 1]];
 
 impl Overhang<'_> {
-    /// The place of the read's first base, if the end lies behind an intron that begins near where
+    /// The place of the read's first base, if the end is after an intron that begins near where
     /// the read stops to match: the nearest one.
     pub(super) fn find(&self) -> Option<i64> {
         let mut patterns = [None; 4];
@@ -71,7 +71,7 @@ impl Overhang<'_> {
         let most = patterns.iter().flatten().map(|it| it.most).max()?;
         let first_cut = patterns.iter().flatten().map(|it| it.cut).min()? as i64;
         let from = self.start + first_cut + self.introns[0] - 2;
-        self.scan(from..most.min(self.stretch[1]), patterns)
+        self.scan(from..most.min(self.segment[1]), patterns)
     }
 
     /// Where an intron may begin.
@@ -80,10 +80,10 @@ impl Overhang<'_> {
         self.end.saturating_sub(BACK).max(LEAST_BASES)..last + 1
     }
 
-    /// What is behind an intron that begins at base `cut`, if one may.
+    /// What is after an intron that begins at base `cut`, if one may.
     fn pattern(&self, cut: usize) -> Option<Pattern> {
         let left = self.start + cut as i64;
-        if left <= self.stretch[0] || left + 2 > self.stretch[1] {
+        if left <= self.segment[0] || left + 2 > self.segment[1] {
             return None;
         }
         let ends = self.genome.word(left as u64, 2) >> 60;
@@ -133,7 +133,7 @@ impl Overhang<'_> {
     fn planes(&self, from: i64) -> [u64; 2] {
         let halves = [0, 1].map(|half| {
             let from = from + half * WORD_BASES as i64;
-            let count = (self.stretch[1] - from).clamp(0, WORD_BASES as i64) as usize;
+            let count = (self.segment[1] - from).clamp(0, WORD_BASES as i64) as usize;
             let word = if count > 0 { self.genome.word(from as u64, count) } else { 0 };
             let turned = word.reverse_bits();
             [every_other(turned), every_other(turned >> 1)]
@@ -141,19 +141,19 @@ impl Overhang<'_> {
         [0, 1].map(|plane| halves[0][plane] | halves[1][plane] << 32)
     }
 
-    /// The place of the read's first base where a pattern begins at `at`, if that is behind an
+    /// The place of the read's first base where a pattern begins at `at`, if that is after an
     /// intron of a length that may be.
     fn found(&self, pattern: &Pattern, at: i64) -> Option<i64> {
         let right = at + 2;
         let length = right - (self.start + pattern.cut as i64);
-        let is_inside = right + (self.codes.len() - pattern.cut) as i64 <= self.stretch[1];
+        let is_inside = right + (self.codes.len() - pattern.cut) as i64 <= self.segment[1];
         let is_one = length >= self.introns[0] && right <= pattern.most && is_inside;
         is_one.then_some(right - pattern.cut as i64)
     }
 }
 
 impl Pattern {
-    /// Of 64 places in a row those where it begins; their bases, and those behind, by bit.
+    /// Of 64 places in a row those where it begins; their bases, and those after, by bit.
     #[inline(always)]
     fn places(&self, planes: [u128; 2]) -> u64 {
         let alike = |at: usize| {
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_is_found_behind_its_intron_on_both_strands() {
+    fn an_end_is_found_after_its_intron_on_both_strands() {
         let t = |anchor: usize, changed: Option<usize>, introns, expected| {
             let text = text();
             let read = [&text[150..200], &text[500..500 + anchor]].concat();
@@ -223,9 +223,9 @@ mod tests {
                 }
                 let bytes = packed(&text);
                 let genome = Genome { packed: &bytes, bases: 800 };
-                let (start, stretch) = (150, [0, 800]);
+                let (start, segment) = (150, [0, 800]);
                 for end in 50..53 {
-                    let overhang = Overhang { genome, codes: &codes, start, end, stretch, introns };
+                    let overhang = Overhang { genome, codes: &codes, start, end, segment, introns };
                     assert_eq!(overhang.find(), expected, "{anchor} {changed:?} {end}");
                 }
             }
@@ -251,7 +251,7 @@ mod tests {
             codes: &codes,
             start: 1600 - 550,
             end: 50,
-            stretch: [800, 1600],
+            segment: [800, 1600],
             introns: [20, 1000],
         };
         assert_eq!(overhang.find(), Some(1600 - 550 + 300));

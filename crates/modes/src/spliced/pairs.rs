@@ -81,7 +81,7 @@ mod tests {
     use super::*;
     use crate::by_score::alignment::{MATCH, SKIP, span};
     use crate::pairs::{Orientation, PairOptions};
-    use crate::reference::Stretch;
+    use crate::reference::Segment;
 
     const BASES: u64 = 1_000_000;
 
@@ -101,7 +101,7 @@ mod tests {
         }
     }
 
-    /// A placement from `start` of the forward strand on, with an intron of so many bases behind
+    /// A placement from `start` of the forward strand on, with an intron of so many bases after
     /// its first ten, if that is more than none.
     fn add(output: &mut Output<Spliced>, is_reverse: bool, (start, intron, rank): (i64, u32, i32)) {
         let both = 2 * BASES as i64;
@@ -112,15 +112,15 @@ mod tests {
         if is_reverse {
             ops.reverse();
         }
-        let stretch = if is_reverse {
-            Stretch { sequence: 0, is_reverse, start: both / 2, end: both }
+        let segment = if is_reverse {
+            Segment { sequence: 0, is_reverse, start: both / 2, end: both }
         } else {
-            Stretch { sequence: 0, is_reverse, start: 0, end: both / 2 }
+            Segment { sequence: 0, is_reverse, start: 0, end: both / 2 }
         };
         let of_ops = output.ops.len()..output.ops.len() + ops.len();
         output.ops.extend(ops);
         let place = if is_reverse { both - end } else { start };
-        output.alignments.push(Spliced::plain((rank, stretch), place, of_ops));
+        output.alignments.push(Spliced::plain((rank, segment), place, of_ops));
     }
 
     /// The pairs of placements of both mates, each as its start, intron and rank.
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_gene_is_likelier_than_its_copy_without_introns() {
-        // Rank tells that the intron is known.
+        // Rank says that the intron is known.
         let gene = (1000, 50_000, 15);
         let found = pairs([&[gene, (400_000, 0, 0)], &[(51_150, 0, 0), (400_150, 0, 0)]]);
         assert_eq!(found, [[0, 0], [1, 1]]);
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn mates_that_do_not_lie_as_they_should_are_no_pair() {
+    fn mates_that_are_not_as_they_should_be_are_no_pair() {
         assert!(pairs([&[(1000, 0, 0)], &[(500, 0, 0)]]).is_empty());
         assert!(pairs([&[(1000, 0, 0)], &[(500_000, 0, 0)]]).is_empty());
         assert!(pairs([&[], &[(500, 0, 0)]]).is_empty());

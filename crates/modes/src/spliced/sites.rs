@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-/// An intron on the forward strand of all sequences, one behind the other.
+/// An intron on the forward strand of all sequences, one after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Intron {
     /// Its first base.
     pub start: u64,
-    /// Behind its last.
+    /// One past its last.
     pub end: u64,
     /// Whether its transcript is on the reverse strand, if that is known.
     pub is_reverse: Option<bool>,
@@ -18,7 +18,7 @@ pub struct Intron {
 pub(super) struct Site {
     /// Its first base.
     pub(super) left: i64,
-    /// The first base behind it.
+    /// The first base after it.
     pub(super) right: i64,
     /// Whether its transcript is on the other strand of `T`, if that is known.
     pub(super) is_turned: Option<bool>,
@@ -68,7 +68,7 @@ impl Sites {
         &self.by_left[from..from + count]
     }
 
-    /// Those behind which the first base is in `places`.
+    /// Those after which the first base is in `places`.
     pub(super) fn with_right(&self, places: Range<i64>) -> &[Site] {
         let from = self.by_right.partition_point(|it| it.right < places.start);
         let count = self.by_right[from..].iter().take_while(|it| it.right < places.end).count();

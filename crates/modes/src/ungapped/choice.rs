@@ -24,7 +24,7 @@ impl Acceptance {
 
 /// A placement of a read, or of a pair.
 pub(super) trait Choosable: Copy {
-    /// Its place, which tells it from all others and puts them in order.
+    /// Its place, which distinguishes it from all others and puts them in order.
     type Place: Ord;
 
     /// Mismatches, where they are counted.
@@ -52,11 +52,11 @@ pub(super) fn choose<T: Choosable>(
         found.clear();
         return most.saturating_add(1);
     }
-    if let Reported::AtMost(wanted) = options.reported
-        && (wanted as usize) < found.len()
+    if let Reported::AtMost(requested) = options.reported
+        && (requested as usize) < found.len()
     {
         found.sort_by_cached_key(|it| (it.stratum(), rank(it), it.place()));
-        found.truncate(wanted as usize);
+        found.truncate(requested as usize);
         found[1..].sort_unstable_by_key(T::place);
         return 0;
     }

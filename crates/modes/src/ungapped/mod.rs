@@ -8,10 +8,10 @@
 //! 1. [`query`](super::query): reads are packed.
 //! 2. `scheme`: a search scheme, complete and without repeats, gives leaves: few rows, or strings
 //!    as long as the read.
-//! 3. `locate`: rows to places, many at once. A walk to a place passes the bases beside what was
+//! 3. `locate`: rows to places, many at once. A walk to a place passes the bases next to what was
 //!    searched for, and ends where too many are not the read's: most rows never get to a place.
 //!    There the read is compared with the genome.
-//! 4. `placements`: by read, for as many mismatches as are wanted.
+//! 4. `placements`: by read, for as many mismatches as are requested.
 //! 5. `choice`: which of them are reported, and which is the primary one.
 //! 6. `record`: to BAM.
 
@@ -42,10 +42,10 @@ use record::{Head, Records, Tags, UnmappedTags};
 use seqloom_align::engine::{EngineError, Read};
 use seqloom_align::index::{IndexError, IndexSource};
 
-/// Shorter reads lie anywhere, and are not searched for.
+/// Shorter reads may be anywhere, and are not searched for.
 const SHORTEST_READ: usize = 15;
 
-/// Most mismatches that can be asked for.
+/// Most mismatches that can be requested.
 pub const MOST_MISMATCHES: u8 = scheme::MOST_MISMATCHES as u8;
 
 /// See the module documentation.
@@ -81,7 +81,7 @@ impl UngappedEngine {
         self.options = options;
     }
 
-    /// Memory beside that of the index itself, for a reference of so many bases.
+    /// Memory besides that of the index itself, for a reference of so many bases.
     #[must_use]
     pub fn table_bytes(bases: u64) -> u64 {
         Indexed::table_bytes(bases)

@@ -1,4 +1,4 @@
-//! Pairs: both mates where their orientation and distance are as asked for.
+//! Pairs: both mates where their orientation and distance are as requested.
 
 use super::choice::Choosable;
 use super::locate::Placement;
@@ -63,11 +63,11 @@ impl Pairs {
             placed.sort_unstable_by_key(|it| (it.spot.sequence, it.spot.position));
         }
         for left_mate in [0, 1] {
-            let wanted = options.strands(left_mate);
+            let requested = options.strands(left_mate);
             let [left, right] = [&self.mates[left_mate], &self.mates[1 - left_mate]];
             let ends = [lengths[left_mate], lengths[1 - left_mate]].map(|it| it as i64);
             let found = &mut self.found;
-            join([left, right], wanted, ends, options, |left, right| {
+            join([left, right], requested, ends, options, |left, right| {
                 let pair = if left_mate == 0 { [left, right] } else { [right, left] };
                 found.push(pair);
                 found.len() <= most
@@ -80,24 +80,24 @@ impl Pairs {
 }
 
 /// All placements of one mate with those of the other that begin and end further right, on the
-/// strands that are wanted, in distance; until `out` says that it has enough.
+/// strands that are requested, in distance; until `out` says that it has enough.
 fn join(
     [left, right]: [&[Placed]; 2],
-    wanted: [bool; 2],
+    requested: [bool; 2],
     [left_bases, right_bases]: [i64; 2],
     options: PairOptions,
     mut out: impl FnMut(Placed, Placed) -> bool,
 ) {
     let place = |it: &Placed| (it.spot.sequence, it.spot.position);
     let mut from = 0;
-    for one in left.iter().filter(|it| it.spot.is_reverse == wanted[0]) {
+    for one in left.iter().filter(|it| it.spot.is_reverse == requested[0]) {
         while right.get(from).is_some_and(|other| place(other) <= place(one)) {
             from += 1;
         }
         let (sequence, start) = place(one);
         let last = start + i64::from(options.max_insert_bp) - right_bases;
         let near = right[from..].iter().take_while(|other| place(other) <= (sequence, last));
-        for other in near.filter(|it| it.spot.is_reverse == wanted[1]) {
+        for other in near.filter(|it| it.spot.is_reverse == requested[1]) {
             let end = other.spot.position + right_bases;
             let is_inside = end <= start + left_bases;
             let is_far = end - start >= i64::from(options.min_insert_bp);

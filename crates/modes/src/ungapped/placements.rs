@@ -88,11 +88,11 @@ pub(super) struct Limits {
     step: usize,
 }
 
-/// Which exact placements of a read are looked at where not all are wanted and one is as good as
-/// another. A read from a repeat lies exactly in thousands of places.
+/// Which exact placements of a read are looked at where not all are requested and one is as good as
+/// another. A read from a repeat is exactly in thousands of places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Draw {
-    /// How many are wanted.
+    /// How many are requested.
     rows: u32,
     /// The number that the first read of the group has in the input.
     first_ordinal: u64,
@@ -110,9 +110,10 @@ impl Limits {
     /// Those of single reads, the first of which has number `first_ordinal` in the input.
     pub(super) fn of(options: &UngappedOptions, first_ordinal: u64) -> Self {
         let most = options.acceptance.most();
-        let least_wanted = match (options.best_stratum, options.reported, options.max_placements) {
+        let least_requested = match (options.best_stratum, options.reported, options.max_placements)
+        {
             (true, ..) => Some(1),
-            (false, Reported::AtMost(wanted), None) => Some(wanted),
+            (false, Reported::AtMost(requested), None) => Some(requested),
             _ => None,
         };
         let draw = match (options.acceptance, options.reported, options.max_placements) {
@@ -125,9 +126,9 @@ impl Limits {
             kept: options
                 .max_placements
                 .map_or(MOST_PLACEMENTS as u32, |most| most.min(MOST_PLACEMENTS as u32)),
-            first_level: if least_wanted.is_some() { 0 } else { most },
+            first_level: if least_requested.is_some() { 0 } else { most },
             last_level: most,
-            enough: least_wanted.unwrap_or(u32::MAX),
+            enough: least_requested.unwrap_or(u32::MAX),
             draw,
             step: 1,
         }

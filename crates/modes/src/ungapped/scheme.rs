@@ -3,7 +3,7 @@
 //! A read is cut into one piece more than it may have mismatches, so that in any placement one
 //! piece at least has none. Search `i` finds the placements whose *first* piece without mismatch is
 //! `i`: that piece exactly, then on to the right with what is left of the mismatches once each
-//! piece in front has one, then to the left with one at least in each piece passed. So every
+//! piece before has one, then to the left with one at least in each piece passed. So every
 //! placement belongs to one search, and a search comes to a string by one path: nothing is found
 //! twice, and nothing has to be remembered. (Pigeonhole with a bidirectional index: Lam et al.
 //! 2009, doi:10.1109/BIBM.2009.42.)
@@ -41,7 +41,7 @@ impl Pieces {
         self.count
     }
 
-    /// First base, and behind the last.
+    /// First base, and one past the last.
     #[inline(always)]
     pub(super) fn piece(&self, number: usize) -> [usize; 2] {
         [self.bounds[number], self.bounds[number + 1]]
@@ -52,7 +52,7 @@ impl Pieces {
     }
 }
 
-/// Rows of strings that agree with the read as far as they were searched. What stands in front of
+/// Rows of strings that agree with the read as far as they were searched. What is before
 /// them shows on the way to their places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Leaf {
@@ -65,7 +65,7 @@ pub(super) struct Leaf {
 pub(super) struct Rest {
     /// The rows are those of the strings' reverse complements.
     pub(super) is_turned: bool,
-    /// The base of the read where they begin; the one behind their end, where they are turned.
+    /// The base of the read where they begin; the one past their end, where they are turned.
     pub(super) border: u16,
     /// Bases of the read on the other side of it, as far as is searched and no walk has passed.
     pub(super) beyond: u16,
@@ -75,7 +75,7 @@ pub(super) struct Rest {
 
 /// Takes leaves.
 pub(super) trait LeafSink {
-    /// One leaf; false if no more are wanted.
+    /// One leaf; false if no more are requested.
     fn leaf(&mut self, leaf: Leaf) -> bool;
 }
 
@@ -85,7 +85,7 @@ struct Node {
     first: u64,
     reverse: u64,
     count: u64,
-    /// To the right: the next base. To the left: behind the next base.
+    /// To the right: the next base. To the left: after the next base.
     at: u16,
     /// It is as long as can be to the right.
     leftward: bool,
@@ -130,7 +130,7 @@ pub(super) struct Stack(Vec<Node>);
 
 /// Search `number` of the scheme for a read: hands out leaves until `out` has
 /// enough, and then gives false. Of what a leaf has not been searched for, nothing is known:
-/// whether the read lies there with so few mismatches, and in the pieces where the search wants
+/// whether the read is there with so few mismatches, and in the pieces where the search wants
 /// them, is to be looked at.
 #[inline(always)]
 pub(super) fn search(
@@ -208,7 +208,7 @@ fn begin(tables: Tables<'_>, piece: &[u8], from: usize) -> Option<Node> {
     })
 }
 
-/// The node with the read's next base behind it; what has another base there goes to the stack if
+/// The node with the read's next base after it; what has another base there goes to the stack if
 /// it may have a mismatch more.
 #[inline(always)]
 fn grow_right(
@@ -220,7 +220,7 @@ fn grow_right(
 ) -> Option<Node> {
     let interval = Interval { first: node.reverse, count: node.count };
     let (longer, ended) = tables.rows.extend_all(interval);
-    // Behind a string come its end, then A, C, G and T: its complement in front of the reverse.
+    // After a string come its end, then A, C, G and T: its complement before the reverse.
     let mut first = node.first + ended;
     let mut matching = None;
     for base in 0..4 {
@@ -239,7 +239,7 @@ fn grow_right(
     matching
 }
 
-/// The node with the read's base in front of it, as [`grow_right`].
+/// The node with the read's base before it, as [`grow_right`].
 #[inline(always)]
 fn grow_left(
     tables: Tables<'_>,
@@ -253,7 +253,7 @@ fn grow_left(
     // Each piece further left will take one.
     let allowed = pieces.count - 1 - usize::from(node.piece);
     let may_match = code != UNKNOWN && (node.hit || !is_last_of_piece);
-    let behind = if is_last_of_piece {
+    let after = if is_last_of_piece {
         Node { at, piece: node.piece.wrapping_sub(1), hit: false, ..node }
     } else {
         Node { at, ..node }
@@ -262,13 +262,13 @@ fn grow_left(
     if usize::from(node.mismatches) == allowed {
         let rows = tables.rows.extend(interval, usize::from(code & 3));
         let found = may_match && rows.count > 0;
-        return found.then_some(Node { first: rows.first, count: rows.count, ..behind });
+        return found.then_some(Node { first: rows.first, count: rows.count, ..after });
     }
     let (longer, _) = tables.rows.extend_all(interval);
     let mut matching = None;
     for base in 0..4 {
         let Interval { first, count } = longer[usize::from(base)];
-        let longer = Node { first, count, ..behind };
+        let longer = Node { first, count, ..after };
         if count == 0 {
             continue;
         }

@@ -8,7 +8,7 @@ use crate::query::Query;
 /// [`placements::find`] with the best instructions of this processor; all give the same.
 pub(super) fn find(
     genome: Genome<'_>,
-    wanted: (Acceptance, Limits),
+    requested: (Acceptance, Limits),
     queries: &[Query],
     work: &mut Work,
 ) -> usize {
@@ -19,19 +19,19 @@ pub(super) fn find(
         && is_x86_feature_detected!("bmi1")
         && is_x86_feature_detected!("bmi2")
     {
-        // SAFETY: the processor has all of these, as was asked just now.
-        return unsafe { find_with_bits(genome, wanted, queries, work) };
+        // SAFETY: the processor has all of these, as was checked just now.
+        return unsafe { find_with_bits(genome, requested, queries, work) };
     }
-    placements::find(genome, wanted, queries, work)
+    placements::find(genome, requested, queries, work)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,popcnt,lzcnt,bmi1,bmi2")]
 fn find_with_bits(
     genome: Genome<'_>,
-    wanted: (Acceptance, Limits),
+    requested: (Acceptance, Limits),
     queries: &[Query],
     work: &mut Work,
 ) -> usize {
-    placements::find(genome, wanted, queries, work)
+    placements::find(genome, requested, queries, work)
 }

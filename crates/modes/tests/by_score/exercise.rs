@@ -1,5 +1,5 @@
-//! Reads of any bytes placed by score: every record is worth what it says, lies in a sequence,
-//! and differs from the others of its read. The property tests beside this file and the fuzz
+//! Reads of any bytes placed by score: every record is worth what it says, is in a sequence,
+//! and differs from the others of its read. The property tests next to this file and the fuzz
 //! target call the same functions.
 
 use std::collections::BTreeSet;
@@ -97,7 +97,7 @@ pub(crate) fn usual(is_local: bool) -> GappedOptions {
     }
 }
 
-/// Records of a batch: of each read its placements, pairs in front, mates one after the other.
+/// Records of a batch: of each read its placements, pairs first, mates one after the other.
 #[derive(Default)]
 pub(crate) struct Records {
     pub(crate) pairs: usize,
@@ -116,9 +116,9 @@ impl RecordSink for Records {
         assert_eq!(is_paired, record.has_flags(Flags::PAIRED));
         self.found.resize(self.found.len().max(number + 1), Vec::new());
         assert_eq!(self.found.len(), number + 1, "reads come in order");
-        let tag = |wanted: &[u8; 2]| {
+        let tag = |requested: &[u8; 2]| {
             let mut fields = AuxFields::of(&body[record.aux_start()..]).map(Result::unwrap);
-            fields.find(|(tag, _)| tag == wanted).and_then(|(_, value)| value.as_int())
+            fields.find(|(tag, _)| tag == requested).and_then(|(_, value)| value.as_int())
         };
         if record.has_flags(Flags::UNMAPPED) {
             assert!(tag(b"AS").is_none() && self.found[number].is_empty());
@@ -258,7 +258,7 @@ pub(crate) fn look_at_mates(options: &MateOptions, [first, second]: &[Vec<Found>
     assert!(options.discordant || !is_discordant);
 }
 
-/// Has an engine place reads, so many pairs of mates in front.
+/// Has an engine place reads, so many pairs of mates first.
 pub(crate) fn place(
     engine: &impl BatchEngine,
     reads: &[TestRead],
@@ -305,7 +305,7 @@ pub(crate) fn as_placed(
 }
 
 /// What a placement is worth over a sequence, and NM; `clipped` and `skipped` say what bases cost
-/// that are clipped, and stretches of the sequence that are left out.
+/// that are clipped, and segments of the sequence that are left out.
 pub(crate) fn worth(
     scoring: &Scoring,
     (own, sequence): (&[Coded], &[u8]),
@@ -385,7 +385,7 @@ pub(crate) fn benches() -> Vec<Bench> {
     genomes.into_iter().map(Bench::new).collect()
 }
 
-/// Numbers off the bytes of a fuzzer; zeros behind their end.
+/// Numbers off the bytes of a fuzzer; zeros past their end.
 pub(crate) struct Numbers<'a>(pub(crate) &'a [u8]);
 
 impl Numbers<'_> {
@@ -395,7 +395,7 @@ impl Numbers<'_> {
         usize::from(*first) % end
     }
 
-    /// A stretch of the genome with some changes and gaps, or any letters.
+    /// A segment of the genome with some changes and gaps, or any letters.
     pub(crate) fn read(&mut self, text: &[u8]) -> TestRead {
         // One in eight is long: some beyond what is searched for.
         let (length, from) = (self.below(140), self.below(256) + self.below(2) * 256);

@@ -20,8 +20,7 @@ use seqloom_align::ingest::{
 use seqloom_align::input_tags::InputTags;
 use seqloom_format::bam::{Header, framed_records};
 use seqloom_format::names::{ReadNames, check_read_name};
-use seqloom_format::sam;
-use seqloom_format::templates::PackedTemplates;
+use seqloom_format::{PackedTemplates, sam};
 use seqloom_io::alignments::{
     AlignmentFetch, AlignmentOptions, AlignmentScratch, AlignmentSource, RecordCheck,
 };

@@ -1,6 +1,6 @@
 //! Reads of any bytes placed over introns: every record is worth what it says, its introns are as
 //! the options want them, and a read becomes the same alone and among others. The property tests
-//! beside this file and the fuzz target call the same functions.
+//! next to this file and the fuzz target call the same functions.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use by_score::{
     worth,
 };
 
-/// A sequence, the first base of an intron and the first one behind it.
+/// A sequence, the first base of an intron and the first one after it.
 type Place = (usize, [usize; 2]);
 
 /// A genome, what is transcribed of it, and the engine of it.
@@ -55,7 +55,7 @@ pub(crate) fn usual() -> SplicedOptions {
         },
         clip: [2, 1],
         introns: IntronOptions {
-            are_wanted: true,
+            are_requested: true,
             novel: true,
             least_bp: 20,
             most_bp: 500_000,
@@ -233,7 +233,7 @@ impl Bench {
     /// index.
     fn costs(&self, sequence: &[u8], [start, end]: [usize; 2]) -> [i32; 2] {
         let options = &self.options.introns;
-        assert!(options.are_wanted && start > 0 && end < sequence.len());
+        assert!(options.are_requested && start > 0 && end < sequence.len());
         let length = end - start;
         assert!((options.least_bp as usize..=options.most_bp as usize).contains(&length));
         let ends = [&sequence[start..start + 2], &sequence[end - 2..end]].concat();
@@ -256,9 +256,9 @@ impl Bench {
         );
         for (number, op) in placement.cigar.iter().enumerate() {
             if op & 15 == 3 && at == start {
-                for beside in [number - 1, number + 1] {
-                    let beside = placement.cigar[beside];
-                    assert!(beside & 15 == 0 && beside >> 4 >= least, "{placement:?}");
+                for shift in [number - 1, number + 1] {
+                    let shift = placement.cigar[shift];
+                    assert!(shift & 15 == 0 && shift >> 4 >= least, "{placement:?}");
                 }
             }
             at += if [0, 2, 3].contains(&(op & 15)) { (op >> 4) as usize } else { 0 };
@@ -319,7 +319,7 @@ pub(crate) fn benches() -> Vec<Bench> {
     genomes.into_iter().map(Bench::new).collect()
 }
 
-/// Numbers that say what is asked.
+/// Numbers that say what is requested.
 trait Choices {
     fn options(&mut self) -> SplicedOptions;
     fn known(&mut self, bench: &Bench, lengths: [u32; 2]) -> BTreeSet<Place>;
@@ -337,7 +337,7 @@ impl Choices for Numbers<'_> {
         }
         let introns = &mut options.introns;
         if self.below(2) == 1 {
-            introns.are_wanted = self.below(8) > 0;
+            introns.are_requested = self.below(8) > 0;
             introns.novel = self.below(8) > 0;
             introns.least_bp = 16 + self.below(100) as u32;
             introns.most_bp = introns.least_bp + 4 * self.below(256) as u32;
@@ -359,11 +359,11 @@ impl Choices for Numbers<'_> {
     /// Some of the true introns, and others.
     fn known(&mut self, bench: &Bench, [least, most]: [u32; 2]) -> BTreeSet<Place> {
         let mut all = BTreeSet::new();
-        let is_wanted =
+        let is_requested =
             |[start, end]: [usize; 2]| (least as usize..=most as usize).contains(&(end - start));
         let mask = self.below(256);
         for (number, place) in bench.introns.iter().enumerate() {
-            if mask >> (number % 8) & 1 == 1 && is_wanted(place.1) {
+            if mask >> (number % 8) & 1 == 1 && is_requested(place.1) {
                 all.insert(*place);
             }
         }
@@ -371,7 +371,7 @@ impl Choices for Numbers<'_> {
             let sequence = self.below(bench.sequences.len());
             let start = self.below(256) + self.below(256);
             let place = [start, start + least as usize + self.below(64)];
-            if place[1] <= bench.sequences[sequence].len() && is_wanted(place) {
+            if place[1] <= bench.sequences[sequence].len() && is_requested(place) {
                 all.insert((sequence, place));
             }
         }
@@ -382,7 +382,7 @@ impl Choices for Numbers<'_> {
         match self.below(4) {
             0 => self.read(&bench.sequences.concat()),
             1 => {
-                // Any stretches one behind the other.
+                // Any segments one after the other.
                 let text = bench.sequences.concat();
                 let (mut at, mut bases) = (self.below(256), Vec::new());
                 for _ in 0..1 + self.below(5) {

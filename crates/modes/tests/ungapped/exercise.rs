@@ -1,6 +1,6 @@
 //! Reads of any bytes against a genome of any bases: the engine's placements against those that a
-//! look at every place gives. The property tests beside this file and the fuzz target call the same
-//! functions.
+//! look at every place gives. The property tests next to this file and the fuzz target call the
+//! same functions.
 
 use std::fs;
 
@@ -43,7 +43,7 @@ pub(crate) fn all(acceptance: Acceptance) -> UngappedOptions {
     }
 }
 
-/// Records of a batch: of each read its placements, the primary one in front, and XM where there is
+/// Records of a batch: of each read its placements, the primary one first, and XM where there is
 /// none.
 #[derive(Default)]
 struct Found(Vec<Report>);
@@ -57,9 +57,9 @@ impl RecordSink for Found {
         }
         assert_eq!(self.0.len(), number + 1, "reads come in order");
         let (places, suppressed) = self.0.last_mut().unwrap();
-        let number_of = |wanted: &[u8; 2]| {
+        let number_of = |requested: &[u8; 2]| {
             let mut fields = AuxFields::of(&body[record.aux_start()..]).map(Result::unwrap);
-            fields.find(|(tag, _)| tag == wanted).and_then(|(_, value)| value.as_int())
+            fields.find(|(tag, _)| tag == requested).and_then(|(_, value)| value.as_int())
         };
         if record.has_flags(Flags::UNMAPPED) {
             assert!(places.is_empty());
@@ -226,7 +226,7 @@ pub(crate) fn benches() -> Vec<Bench> {
     genomes.map(|genome| Bench::new(genome, all(Acceptance::Mismatches(0)))).into()
 }
 
-/// Numbers off the bytes of a fuzzer; zeros behind their end.
+/// Numbers off the bytes of a fuzzer; zeros past their end.
 struct Numbers<'a>(&'a [u8]);
 
 impl Numbers<'_> {
@@ -236,7 +236,7 @@ impl Numbers<'_> {
         usize::from(*first) % end
     }
 
-    /// A stretch of the genome with some changes, or any letters.
+    /// A segment of the genome with some changes, or any letters.
     fn read(&mut self, sequences: &[Vec<u8>]) -> TestRead {
         let text = sequences.concat();
         // One in eight is long: some beyond what is searched for.

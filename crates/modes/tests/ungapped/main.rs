@@ -114,13 +114,13 @@ proptest! {
         let few = with(&|it| it.max_placements = Some(limit));
         let forward = with(&|it| it.strands = Strands::Forward);
         for (number, every) in every.iter().enumerate() {
-            let wanted = every.len().min(limit as usize);
-            prop_assert_eq!(some[number].0.len(), wanted);
+            let requested = every.len().min(limit as usize);
+            prop_assert_eq!(some[number].0.len(), requested);
             let mut fewest: Vec<u32> = every.iter().map(|place| place.3).collect();
             fewest.sort_unstable();
             let mut reported: Vec<u32> = some[number].0.iter().map(|place| place.3).collect();
             reported.sort_unstable();
-            prop_assert_eq!(&reported[..], &fewest[..wanted]);
+            prop_assert_eq!(&reported[..], &fewest[..requested]);
             prop_assert!(some[number].0.iter().all(|place| every.contains(place)));
 
             let stratum = every.iter().filter(|place| Some(place.3) == least(every));
@@ -171,19 +171,19 @@ fn of_many_exact_places_some_are_drawn_and_all_are_as_likely() {
     genome.extend([&repeat[..15], b"N", &repeat[16..], &repeat[..20]].concat());
     let genome = vec![genome, [&repeat[20..], &bases(40)].concat()];
     let reads = vec![(repeat, vec![b'I'; 30]); READS];
-    for wanted in [1, 3] {
+    for requested in [1, 3] {
         for best_stratum in [false, true] {
             let mut options = all(Acceptance::Mismatches(1));
-            options.reported = Reported::AtMost(wanted);
+            options.reported = Reported::AtMost(requested);
             options.best_stratum = best_stratum;
             let found = Bench::new(genome.clone(), options).find(&reads);
             let mut counts = BTreeMap::new();
             for (places, _) in &found {
-                assert_eq!(places.iter().collect::<BTreeSet<_>>().len(), wanted as usize);
+                assert_eq!(places.iter().collect::<BTreeSet<_>>().len(), requested as usize);
                 places.iter().for_each(|place| *counts.entry(*place).or_insert(0) += 1);
             }
             assert_eq!(counts.len(), COPIES);
-            let expected = READS * wanted as usize / COPIES;
+            let expected = READS * requested as usize / COPIES;
             let far = counts.values().find(|count| expected.abs_diff(**count) > expected / 2);
             assert_eq!(far, None, "of about {expected}");
         }

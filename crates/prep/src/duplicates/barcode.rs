@@ -27,7 +27,7 @@ pub struct BarcodeTags {
     pub is_duplex: bool,
 }
 
-/// Why the barcodes of a record cannot be told.
+/// Why the barcodes of a record cannot be determined.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BarcodeError {
     /// The record is malformed.
@@ -39,7 +39,7 @@ pub enum BarcodeError {
     /// What should be the UMI of a duplex is none.
     #[error("a UMI of a duplex has two parts with a dash between them, and {0:?} has not")]
     NoDuplex(String),
-    /// The strand of a duplex cannot be told.
+    /// The strand of a duplex cannot be determined.
     #[error(transparent)]
     Strand(#[from] StrandError),
 }

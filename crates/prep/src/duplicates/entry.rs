@@ -39,7 +39,7 @@ impl Orientation {
     }
 }
 
-/// Where on the flow cell a cluster lay, as its read name says; in order by tile, x, y.
+/// Where on the flow cell a cluster was, as its read name says; in order by tile, x, y.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Location {
     /// Tile number in 16 bits, as in every Picard (40000 is -25536); -1 is "not located".
@@ -79,7 +79,7 @@ impl Location {
 pub struct PairEnd {
     /// Reference index of end 1.
     pub(crate) reference1: i32,
-    /// Unclipped 5' position of end 1, 0-based; may lie outside the reference.
+    /// Unclipped 5' position of end 1, 0-based; may be outside the reference.
     pub(crate) position1: i32,
     /// Reference index of end 2.
     pub(crate) reference2: i32,
@@ -90,7 +90,7 @@ pub struct PairEnd {
     pub(crate) template: u64,
     /// Ordinal of end 2: that of end 1, or that of end 2's record.
     pub(crate) template2: u64,
-    /// Where the cluster lay.
+    /// Where the cluster was.
     pub(crate) location: Location,
     /// Coordinate mode: POS (0-based) of end 1's record, with [`Self::tie_reverse`] its place in
     /// the sorted file among ends of equal 5' position. Query mode: 0.
@@ -119,11 +119,11 @@ pub struct PairEnd {
 pub struct FragmentEnd {
     /// Reference index.
     pub(crate) reference: i32,
-    /// Unclipped 5' position, 0-based; may lie outside the reference.
+    /// Unclipped 5' position, 0-based; may be outside the reference.
     pub(crate) position: i32,
     /// Template ordinal; 48 bits are kept.
     pub(crate) template: u64,
-    /// Where the cluster lay.
+    /// Where the cluster was.
     pub(crate) location: Location,
     /// Coordinate mode: POS (0-based) of the record. Query mode: 0.
     pub(crate) tie_position: i32,
@@ -160,7 +160,7 @@ pub struct PairedMarker {
     pub(crate) reverse: bool,
 }
 
-/// What members of one pair set share, most telling part first (the order of sets is free).
+/// What members of one pair set share, most distinctive part first (the order of sets is free).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct PairKey {
     positions: u64,
@@ -380,7 +380,7 @@ impl PairedMarker {
     }
 }
 
-/// How entries hold UMIs: not at all, or behind the serialised form. Few runs ask for UMIs that
+/// How entries hold UMIs: not at all, or after the serialised form. Few runs ask for UMIs that
 /// count up to errors, and others are not to pay for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct UmiForm {
@@ -393,7 +393,7 @@ impl UmiForm {
         form_bytes + if self.is_kept { size_of::<u64>() } else { 0 }
     }
 
-    /// What is put behind the form, a part of `bytes`.
+    /// What is put after the form, a part of `bytes`.
     pub(crate) fn tail(self, bytes: &[u8; size_of::<u64>()]) -> &[u8] {
         &bytes[..self.entry_bytes(0)]
     }
@@ -435,7 +435,7 @@ pub(super) fn ordinal_bytes(template: u64) -> [u8; 6] {
     [a, b, c, d, e, f]
 }
 
-/// Writes fields one behind the other; the caller's size constant covers them (tested).
+/// Writes fields one after the other; the caller's size constant covers them (tested).
 pub(super) struct Encoder<const N: usize> {
     pub(super) bytes: [u8; N],
     at: usize,
@@ -458,7 +458,7 @@ impl<const N: usize> Encoder<N> {
     }
 }
 
-/// Reads fields one behind the other.
+/// Reads fields one after the other.
 pub(super) struct Decoder<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) at: usize,

@@ -1,4 +1,4 @@
-//! Where on the flow cell a read was seen, as its name tells it.
+//! Where on the flow cell a read was seen, as its name says.
 
 use std::str::{self, FromStr};
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use regex::bytes::Regex;
 
 use super::{Location, PicardVersion};
 
-/// How places on the flow cell are told from names.
+/// How places on the flow cell are read from names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum LocationSource {
     /// They are not, as with Picard's READ_NAME_REGEX=null: there are no optical duplicates, and
@@ -36,8 +36,8 @@ impl LocationSource {
 }
 
 /// A regular expression that whole names match, whose first three groups are tile, x and y
-/// (Picard's READ_NAME_REGEX). A name of which one is no integer tells no place; Picard then keeps
-/// those in front of it.
+/// (Picard's READ_NAME_REGEX). A name of which one is no integer gives no place; Picard then keeps
+/// those before it.
 #[derive(Debug, Clone)]
 pub struct NamePattern(Arc<Regex>);
 
@@ -85,7 +85,7 @@ fn parse_location(name: &[u8]) -> Option<Location> {
     Some(Location::new(tile, x, y))
 }
 
-/// An optional minus sign and digits; anything behind them is ignored. Wraps at 32 bits, as Java.
+/// An optional minus sign and digits; anything after them is ignored. Wraps at 32 bits, as Java.
 fn leading_integer(field: &[u8]) -> Option<i32> {
     let (negative, digits) = match field {
         [b'-', digits @ ..] => (true, digits),

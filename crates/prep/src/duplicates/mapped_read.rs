@@ -1,4 +1,4 @@
-//! What a mapped primary record is to duplicate marking: where its first sequenced base lies, and
+//! What a mapped primary record is to duplicate marking: where its first sequenced base is, and
 //! what it scores. Rules of Picard's `ReadEndsForMarkDuplicates` and `DuplicateScoringStrategy`.
 
 use seqloom_format::bam::cigar::{consumes_reference, is_clip};

@@ -43,17 +43,17 @@ pub trait MarkSink {
 /// Bitmap of duplicates, shared by the threads that resolve partitions, then read by those that
 /// finish records (the hand-over between the two phases orders the memory).
 ///
-/// Query mode takes one bit per template, coordinate mode two. Bits stand by the numbers of
-/// templates, which are asked for by their ordinals.
+/// Query mode takes one bit per template, coordinate mode two. Bits are ordered by the numbers of
+/// templates, which are requested by their ordinals.
 #[derive(Debug)]
 pub struct DuplicateMarks {
     pub(super) words: Vec<AtomicU64>,
     pub(super) mode: DuplicateMode,
     pub(super) numbers: TemplateNumbers,
-    /// One bit per template; empty where nobody asks which duplicates are optical.
+    /// One bit per template; empty where nobody requests which duplicates are optical.
     pub(super) optical: Vec<AtomicU64>,
     /// Of each template the number of the first of its family, subtracted from the largest value; 0
-    /// where it has none. Empty where nobody asks for families.
+    /// where it has none. Empty where nobody requests families.
     pub(super) families: Vec<AtomicU32>,
 }
 
@@ -64,7 +64,7 @@ pub(crate) enum DuplicateKind {
     Unique,
     /// Copied in the library.
     Library,
-    /// Read twice by the instrument. Told apart only where that was asked for.
+    /// Read twice by the instrument. Distinguished only where that was requested.
     Optical,
 }
 
@@ -87,7 +87,8 @@ impl DuplicateMarks {
         Self { optical: words(self.numbers.total(), DuplicateMode::Query), ..self }
     }
 
-    /// Keeps what family each template is of; `None` if there are more than 32 bits can tell apart.
+    /// Keeps what family each template is of; `None` if there are more than 32 bits can
+    /// distinguish.
     #[must_use]
     pub fn telling_families(self) -> Option<Self> {
         let mut families = Vec::new();
@@ -120,8 +121,8 @@ impl DuplicateMarks {
     }
 
     /// Memory of such a bitmap, to be charged before it is made.
-    pub fn size_bytes(templates: u64, mode: DuplicateMode, tells_optical: bool) -> usize {
-        if tells_optical {
+    pub fn size_bytes(templates: u64, mode: DuplicateMode, writes_optical: bool) -> usize {
+        if writes_optical {
             let own = Self::size_bytes(templates, mode, false);
             return own.saturating_add(Self::size_bytes(templates, DuplicateMode::Query, false));
         }
@@ -197,7 +198,7 @@ impl State for DuplicateMarks {
         let (templates, is_coordinate) = <(u64, bool)>::load(bytes)?;
         let mode = if is_coordinate { DuplicateMode::Coordinate } else { DuplicateMode::Query };
         let (words, optical) = <(Vec<u64>, Vec<u64>)>::load(bytes)?;
-        let size = |tells_optical| Self::size_bytes(templates, mode, tells_optical) / 8;
+        let size = |writes_optical| Self::size_bytes(templates, mode, writes_optical) / 8;
         let all = words.len() + optical.len();
         if words.len() != size(false) || (all != size(false) && all != size(true)) {
             return Err(MalformedState);

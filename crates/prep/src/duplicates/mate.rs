@@ -1,4 +1,4 @@
-//! Reads whose mate lies elsewhere in sorted input, and the mates that belong together.
+//! Reads whose mate is elsewhere in sorted input, and the mates that belong together.
 
 use std::hash::{DefaultHasher, Hasher};
 
@@ -133,7 +133,7 @@ impl MateEnd {
         self
     }
 
-    /// What tells its place among the reads of its name.
+    /// What determines its place among the reads of its name.
     fn order(&self, ties: DuplicateMode) -> ([u64; 2], SortKey, u64) {
         let place = match ties {
             DuplicateMode::Query => SortKey::default(),
@@ -169,9 +169,9 @@ pub(super) fn hash_128(texts: &[&[u8]]) -> [u64; 2] {
 /// As Picard's map of pending reads: a read takes the pending one of its name that expects its mate
 /// on this reference. Of more than two mapped reads of a name, where Picard joins whichever come
 /// first, nobody can say which are mates: that is an error, as it is where the records of a name
-/// lie together ([`examine_template`](super::examine_template)).
+/// are together ([`examine_template`](super::examine_template)).
 ///
-/// `ties` says what tells which of two reads comes first: the number of the record
+/// `ties` says what decides which of two reads comes first: the number of the record
 /// ([`DuplicateMode::Query`]: one sorted file, whatever its order of equal places), or its place
 /// first ([`DuplicateMode::Coordinate`]: files that are not merged or not sorted yet).
 ///
@@ -321,7 +321,7 @@ mod tests {
         assert_eq!(pairs(&mut mates), Err(NameUsedTwice { first: 5, second: 8 }));
         let text = NameUsedTwice { first: 5, second: 8 }.to_string();
         assert!(text.starts_with("records 6 and 9 have the same name"), "{text}");
-        // Both name a reference that lies in front of theirs.
+        // Both name a reference that is before theirs.
         let mut mates = [mate("a", 5, 2, 1), mate("a", 8, 2, 1)];
         assert_eq!(pairs(&mut mates), Ok(vec![]));
     }

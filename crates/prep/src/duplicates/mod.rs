@@ -2,7 +2,7 @@
 //!
 //! While records stream by, [`read_end`] turns each template into small fixed-size entries
 //! ([`PairEnd`], [`FragmentEnd`], [`PairedMarker`]). Entries go to partitions by a fixed hash of
-//! what makes two of them comparable, so every set of possible duplicates lies in one partition
+//! what makes two of them comparable, so every set of possible duplicates is in one partition
 //! and partitions are resolved in parallel ([`resolve`]) into one bitmap over templates
 //! ([`DuplicateMarks`]). The final pass only tests a bit.
 
@@ -51,7 +51,7 @@ pub(crate) const NAME_OF_ITS_OWN: &str = "each template needs a name of its own;
     twice, or do several runs use the same names? Leave out what is there twice, or rename the \
     reads of a run";
 
-/// Which of Picard's two behaviours is wanted; Picard chooses by the order of its input.
+/// Which of Picard's two behaviours is requested; Picard chooses by the order of its input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DuplicateMode {
     /// As Picard on query-grouped input: every record of a template takes the template's mark,
@@ -83,11 +83,11 @@ pub struct DuplicateOptions {
     /// Larger lists are not searched for optical duplicates
     /// (Picard's MAX_OPTICAL_DUPLICATE_SET_SIZE).
     pub max_optical_set: usize,
-    /// Duplicates share a UMI up to so many errors, 0 or 1 ([`umi`]), and their families are told
+    /// Duplicates share a UMI up to so many errors, 0 or 1 ([`umi`]), and their families are marked
     /// apart (for MI tags); `None` where UMIs do not count so.
     pub umi_distance: Option<u8>,
     /// Keep apart which duplicates are optical (for DT tags).
-    pub tells_optical: bool,
+    pub writes_optical: bool,
 }
 
 impl Default for DuplicateOptions {
@@ -96,7 +96,7 @@ impl Default for DuplicateOptions {
             optical_distance_px: Some(100),
             max_optical_set: 300_000,
             umi_distance: None,
-            tells_optical: false,
+            writes_optical: false,
         }
     }
 }

@@ -48,7 +48,7 @@ impl OpticalFinder {
     /// The optical duplicates in one pair set, given in Picard's order; `best` is the pair that is
     /// no duplicate at all.
     ///
-    /// Members whose reads lie the other way round (read 1 forward or reverse) came from different
+    /// Members whose reads are the other way round (read 1 forward or reverse) came from different
     /// strands of the molecule, so such lists are searched apart.
     pub(crate) fn find(&mut self, set: &[PairEnd], best: usize) -> &[u32] {
         self.optical.clear();
@@ -179,7 +179,7 @@ impl OpticalFinder {
     }
 }
 
-/// Whether two members lie on one tile of one read group, within the distance in x and in y.
+/// Whether two members are on one tile of one read group, within the distance in x and in y.
 fn near(a: &PairEnd, b: &PairEnd, distance: u32) -> bool {
     a.location.is_located()
         && b.location.is_located()

@@ -30,7 +30,7 @@ pub enum ResolveError {
     #[error(transparent)]
     Name(#[from] NameUsedTwice),
     /// Families are numbered by templates, of which there are too many.
-    #[error("families of UMIs are told apart among at most {} templates", u32::MAX)]
+    #[error("families of UMIs are distinguished among at most {} templates", u32::MAX)]
     TooManyTemplates,
     /// The workers were stopped.
     #[error(transparent)]
@@ -85,10 +85,10 @@ pub fn resolve_all(
     }
     let numbers = numbers.into();
     let templates = numbers.total();
-    let marks_bytes = DuplicateMarks::size_bytes(templates, mode, options.tells_optical);
+    let marks_bytes = DuplicateMarks::size_bytes(templates, mode, options.writes_optical);
     backing.ledger.charge(marks_bytes as u64);
     let marks = DuplicateMarks::new(numbers, mode);
-    let marks = if options.tells_optical { marks.telling_optical() } else { marks };
+    let marks = if options.writes_optical { marks.telling_optical() } else { marks };
     let marks = match options.umi_distance {
         None => marks,
         Some(_) => {

@@ -60,7 +60,7 @@ impl RunError for ReadEndError {
 pub struct ReadEndOptions {
     /// What breaks ties.
     pub mode: DuplicateMode,
-    /// How places on the flow cell are told from names.
+    /// How places on the flow cell are read from names.
     pub locations: LocationSource,
     /// Tags whose values duplicates must share.
     pub barcodes: BarcodeTags,
@@ -148,7 +148,7 @@ pub fn examine_template(
     Ok(ends)
 }
 
-/// The entries of one record of input that is sorted by coordinate, where mates lie apart.
+/// The entries of one record of input that is sorted by coordinate, where mates are apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RecordEnds {
     /// Not a mapped primary record.
@@ -160,8 +160,8 @@ pub(crate) enum RecordEnds {
 }
 
 /// Makes the entries of one record and counts it as examined; `ordinal` is its number in the input,
-/// which breaks ties behind its place (so that the mode of `options` has no effect here). In sorted
-/// input both tell the same; input that only says that it is sorted has but the place.
+/// which breaks ties after its place (so that the mode of `options` has no effect here). In sorted
+/// both say the same; input that only says that it is sorted has but the place.
 ///
 /// # Errors
 /// A malformed record.

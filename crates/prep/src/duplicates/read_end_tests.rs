@@ -134,7 +134,7 @@ fn long_clips_cannot_overflow() {
 }
 
 #[test]
-fn names_tell_no_place_where_none_is_wanted() {
+fn names_give_no_place_where_none_is_requested() {
     let off = ReadEndOptions { locations: LocationSource::None, ..QUERY };
     let ends = examine(&[Sam { name: "a:b:1:2:3", ..READ }], off).unwrap();
     assert_eq!(ends.fragments[0].unwrap().location, Location::NONE);

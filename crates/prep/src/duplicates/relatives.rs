@@ -1,4 +1,4 @@
-//! Records of one template that lie apart, where families are told of all of them: secondary and
+//! Records of one template that are apart, where families are marked for all of them: secondary and
 //! supplementary records and unmapped mates have no ends, and take the family of those that have.
 
 use super::DuplicateMarks;

@@ -9,7 +9,7 @@ use super::{DuplicateMarks, DuplicateMode};
 
 /// Bits that are set in a bitmap of marks: the distance of each from the one before, less one; and
 /// the families of templates: of each that has one its distance from the one before, less one, and
-/// how far in front of it the first of its family is. All are variable-length numbers (LEB128).
+/// how far before it the first of its family is. All are variable-length numbers (LEB128).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SparseMarks {
     templates: u64,
@@ -120,9 +120,9 @@ fn join_families(families: &[AtomicU32], mut list: &[u8]) -> Result<(), Malforme
     let mut next = 0_u64;
     while !list.is_empty() {
         let template = next.checked_add(take(&mut list)?).ok_or(MalformedState)?;
-        let in_front = u32::try_from(take(&mut list)?).map_err(|_| MalformedState)?;
+        let before = u32::try_from(take(&mut list)?).map_err(|_| MalformedState)?;
         let family = usize::try_from(template).ok().and_then(|it| families.get(it));
-        let first = (template as u32).wrapping_sub(in_front);
+        let first = (template as u32).wrapping_sub(before);
         family.ok_or(MalformedState)?.fetch_max(u32::MAX - first, Ordering::Relaxed);
         next = template + 1;
     }

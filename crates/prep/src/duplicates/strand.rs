@@ -8,20 +8,20 @@ use super::mapped_read::five_prime;
 /// A strand of a molecule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Strand {
-    /// The first read starts in front of the second.
+    /// The first read starts before the second.
     Top,
-    /// The second read starts in front of the first.
+    /// The second read starts before the first.
     Bottom,
 }
 
-/// Why the strand cannot be told.
+/// Why the strand cannot be determined.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StrandError {
     /// The record is malformed.
     #[error(transparent)]
     Record(#[from] RecordError),
     /// Where the mate starts is not known.
-    #[error("it has no MC, the mate's CIGAR, which tells its strand (--fix-mates adds it)")]
+    #[error("it has no MC, the mate's CIGAR, which shows its strand (--fix-mates adds it)")]
     NoMateCigar,
 }
 
@@ -36,14 +36,14 @@ impl Strand {
             return Ok(None);
         }
         let (own, mate) = (record.reference_id(), record.mate_reference_id());
-        let is_in_front = if own == mate { starts_in_front(record)? } else { own < mate };
-        let is_top = record.has_flags(Flags::FIRST_OF_PAIR) == is_in_front;
+        let is_before = if own == mate { starts_before(record)? } else { own < mate };
+        let is_top = record.has_flags(Flags::FIRST_OF_PAIR) == is_before;
         Ok(Some(if is_top { Self::Top } else { Self::Bottom }))
     }
 }
 
-/// Whether the first sequenced base of a read is not behind that of its mate on one reference.
-fn starts_in_front(record: &RecordRef<'_>) -> Result<bool, StrandError> {
+/// Whether the first sequenced base of a read is not after that of its mate on one reference.
+fn starts_before(record: &RecordRef<'_>) -> Result<bool, StrandError> {
     let Some(AuxValue::String(text)) = record.find_aux(*b"MC")? else {
         return Err(StrandError::NoMateCigar);
     };

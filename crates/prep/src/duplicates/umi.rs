@@ -82,8 +82,8 @@ pub(crate) struct Member {
     pub(crate) template: u64,
 }
 
-/// The family that a UMI is of. Families are told apart by both, for mates that are fragments may
-/// have different UMIs, and lie in the order of the former.
+/// The family that a UMI is of. Families are distinguished by both, for mates that are fragments
+/// may have different UMIs, and are in the order of the former.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Family {
     /// Ordinal of its first template.
@@ -140,7 +140,7 @@ impl Families {
         let Self { nodes, index, first, order, queue } = self;
         order.clear();
         order.extend(0..nodes.len() as u32);
-        // Codes are told apart, so that this order is total and the same in every run.
+        // Codes are distinguished, so that this order is total and the same in every run.
         order.sort_unstable_by_key(|&node| {
             let Node { code, count, first, .. } = nodes[node as usize];
             (u64::MAX - count, first, code)

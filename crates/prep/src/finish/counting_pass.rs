@@ -25,10 +25,10 @@ pub struct CountingPassOptions<'a> {
 }
 
 /// Sealed chunks of one partition.
-struct Stretch<'a> {
+struct Region<'a> {
     store: &'a ChunkStore<'a>,
     partition: usize,
-    /// Number of its first chunk, counted over all stretches.
+    /// Number of its first chunk, counted over all regions.
     first_chunk: usize,
 }
 
@@ -43,7 +43,7 @@ pub fn counting_pass(
     options: &CountingPassOptions<'_>,
     visitors: &dyn VisitorSource,
 ) -> Result<(), FinishError> {
-    let (stretches, chunks) = stretches(records.stores);
+    let (regions, chunks) = regions(records.stores);
     let next = AtomicUsize::new(0);
     let failure = Failure::default();
     let (marks, seen) = (records.marks, options.records);
@@ -55,10 +55,10 @@ pub fn counting_pass(
             if chunk >= chunks {
                 return visitor.finish().map_err(FinishError::Hook);
             }
-            let behind = stretches.partition_point(|stretch| stretch.first_chunk <= chunk);
-            let Some(stretch) = stretches[..behind].last() else { continue };
-            let index = chunk - stretch.first_chunk;
-            let (store, partition) = (stretch.store, stretch.partition);
+            let after = regions.partition_point(|region| region.first_chunk <= chunk);
+            let Some(region) = regions[..after].last() else { continue };
+            let index = chunk - region.first_chunk;
+            let (store, partition) = (region.store, region.partition);
             store.visit_chunk(partition, index, &mut scratch, |bytes| {
                 show(bytes, marks, seen, visitor.as_mut())
             })?;
@@ -69,19 +69,19 @@ pub fn counting_pass(
 }
 
 /// Closes all chunks and numbers them.
-fn stretches<'a>(stores: &[&'a ChunkStore<'a>]) -> (Vec<Stretch<'a>>, usize) {
-    let (mut stretches, mut first_chunk) = (Vec::new(), 0);
+fn regions<'a>(stores: &[&'a ChunkStore<'a>]) -> (Vec<Region<'a>>, usize) {
+    let (mut regions, mut first_chunk) = (Vec::new(), 0);
     for &store in stores {
         for partition in 0..store.partitions() {
             store.close(partition);
             let chunks = store.sealed_chunks(partition);
             if chunks > 0 {
-                stretches.push(Stretch { store, partition, first_chunk });
+                regions.push(Region { store, partition, first_chunk });
                 first_chunk += chunks;
             }
         }
     }
-    (stretches, first_chunk)
+    (regions, first_chunk)
 }
 
 fn show(

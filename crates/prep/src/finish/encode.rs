@@ -2,7 +2,7 @@
 //! containers of CRAM.
 //!
 //! An encoder works on one *unit*, a run of consecutive records of the output; units are encoded in
-//! parallel and their bytes put one behind the other. A unit starts a block of its own, and its
+//! parallel and their bytes put one after the other. A unit starts a block of its own, and its
 //! blocks share what the compressor knows of it and no more, so bytes are what units and records
 //! say, whoever encodes them.
 
@@ -21,7 +21,7 @@ pub enum Encoding {
     Bam {
         /// How blocks are deflated.
         deflate: Settings,
-        /// Scheme of the index, if one is wanted.
+        /// Scheme of the index, if one is requested.
         index: Option<BinningScheme>,
     },
     /// SAM text.
@@ -30,14 +30,14 @@ pub enum Encoding {
     Cram(seqloom_cram::Settings),
 }
 
-/// Bytes of records behind which a unit of BAM or SAM is closed.
+/// Bytes of records after which a unit of BAM or SAM is closed.
 pub const UNIT_BYTES: u64 = 2 << 20;
 /// The same of CRAM, whose slices do not go on over units: those of 5,000 records are 1 % larger
 /// than those of 10,000.
 const CRAM_UNIT_BYTES: u64 = 6 << 20;
 
 impl Encoding {
-    /// Bytes of records behind which a unit is closed.
+    /// Bytes of records after which a unit is closed.
     #[must_use]
     pub fn unit_bytes(self) -> u64 {
         match self {
@@ -81,9 +81,9 @@ impl RunError for EncodeError {
 pub struct EncodedUnit {
     /// Output bytes.
     pub bytes: Vec<u8>,
-    /// Index entries, when an index is wanted.
+    /// Index entries, when an index is requested.
     pub(crate) index: Option<IndexFragment>,
-    /// Containers, whose bytes are made when it is known how many records are in front.
+    /// Containers, whose bytes are made when it is known how many records come first.
     pub(crate) containers: Vec<Container>,
 }
 

@@ -63,7 +63,7 @@ pub trait RecordVisitor {
     /// Ends the phase.
     fn visit(&mut self, ordinal: u64, record: &RecordRef<'_>) -> Result<(), HookError>;
 
-    /// Called behind the last record of a unit, which one worker has seen in order; units are
+    /// Called after the last record of a unit, which one worker has seen in order; units are
     /// numbered in the order of the output.
     ///
     /// # Errors
@@ -90,7 +90,7 @@ pub trait VisitorSource: Sync {
 pub enum Edited {
     /// It is written as it was.
     Unchanged,
-    /// What stands in `out` is written.
+    /// What is in `out` is written.
     Changed,
     /// It is left out.
     Dropped,

@@ -111,7 +111,7 @@ impl Heads {
         keys.then_with(by_body).then_with(|| left.head.1.cmp(&right.head.1)).is_lt()
     }
 
-    /// Puts the cursor at `at` where it belongs among those behind it.
+    /// Puts the cursor at `at` where it belongs among those after it.
     fn sift_down(&mut self, mut at: usize) {
         loop {
             let first = 2 * at + 1;

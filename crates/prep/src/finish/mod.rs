@@ -21,8 +21,8 @@ use seqloom_cram::Referred;
 use seqloom_format::bam::{Flags, RecordError, RecordRef, Reference};
 use seqloom_format::index::IndexError;
 use seqloom_format::state_of_fields;
-use seqloom_io::sink::output::{Output, OutputError};
 use seqloom_io::spill::SpillError;
+use seqloom_io::{Output, OutputError};
 use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::failure::{Failure, lock};
 use seqloom_runtime::monitor::Monitor;
@@ -200,9 +200,9 @@ impl Finished {
     }
 }
 
-/// Sorts and writes some units of `records` behind what `outputs` hold. All of them, one after the
+/// Sorts and writes some units of `records` after what `outputs` hold. All of them, one after the
 /// other, are everything that the stores hold. Several outputs, of which only the first may hold
-/// anything yet, are stripes: one behind the other they are what a single one would be, and the
+/// anything yet, are stripes: one after the other they are what a single one would be, and the
 /// index is one of that.
 ///
 /// A partition is sorted by itself: that partitions follow each other in the order of the output is

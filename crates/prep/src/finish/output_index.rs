@@ -9,7 +9,7 @@ use seqloom_format::state::{MalformedState, State};
 pub enum OutputIndex {
     /// Bins of BAM, for BAI or CSI.
     Bins(IndexBuilder),
-    /// Numbers of the containers of CRAM, and their index, where one is wanted.
+    /// Numbers of the containers of CRAM, and their index, where one is requested.
     Containers(Numbering),
 }
 

@@ -43,9 +43,9 @@ impl DuplicateTagging {
 
 /// See the module documentation.
 pub struct OutputTransform<'a> {
-    /// Marks, and which of them are told in tags.
+    /// Marks, and which of them are written in tags.
     pub duplicates: Option<(&'a DuplicateMarks, DuplicateTagging)>,
-    /// Marks that tell families, which are told in tags MI in place of those of the input.
+    /// Marks that record families, which are written in tags MI in place of those of the input.
     pub families: Option<&'a DuplicateMarks>,
     /// New base qualities.
     pub recalibration: Option<&'a Applier>,
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn tags_tell_the_kind_and_old_ones_go() {
+    fn tags_show_the_kind_and_old_ones_go() {
         let marks = DuplicateMarks::new(1, DuplicateMode::Query).telling_optical();
         let late = Steps::new();
         let changes = |tagging| OutputTransform {

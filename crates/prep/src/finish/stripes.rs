@@ -1,5 +1,5 @@
 //! Units over several outputs that are written side by side. Each output, a stripe, holds a run of
-//! units that follow each other; the stripes one behind the other are what one output would be.
+//! units that follow each other; the stripes one after the other are what one output would be.
 //!
 //! Units are begun in turn over the stripes, so that all of them grow at a time. Within a stripe
 //! they are begun in their order, so whoever waits for an earlier unit waits for one that is in
@@ -9,7 +9,7 @@ use std::sync::Mutex;
 
 use seqloom_cram::{Container, Numbering};
 use seqloom_format::index::{IndexBuilder, IndexError, IndexFragment};
-use seqloom_io::sink::output::Output;
+use seqloom_io::Output;
 use seqloom_runtime::memory::Ledger;
 use seqloom_runtime::order::Ordered;
 use seqloom_runtime::turnstile::Pass;
@@ -28,7 +28,7 @@ pub(super) struct Slot {
 }
 
 /// The units in the order in which they are begun. A unit belongs to the stripe in whose share of
-/// all bytes its first byte lies: a function of the records, like the units.
+/// all bytes its first byte is: a function of the records, like the units.
 pub(super) fn schedule(units: &[Unit], stripes: usize) -> Vec<Slot> {
     let mut counts = vec![0; stripes];
     let mut places: Vec<Slot> = Vec::with_capacity(units.len());
@@ -45,9 +45,9 @@ pub(super) fn schedule(units: &[Unit], stripes: usize) -> Vec<Slot> {
 pub(super) enum Entries<'o> {
     /// There will be no index.
     Unwanted,
-    /// All that is in front is known: they go where they belong at once.
+    /// All that precedes is known: they go where they belong at once.
     Now(&'o mut IndexBuilder),
-    /// How long the stripes in front become is not known yet: fragments, each with where it starts
+    /// How long the stripes before become is not known yet: fragments, each with where it starts
     /// in its stripe.
     Later(Fragments),
     /// Containers are numbered, and have lines in its index.
@@ -129,7 +129,7 @@ impl<'a, 'o> Stripe<'a, 'o> {
 /// Fragments of a piece of the output, each with where it starts in it.
 pub type Fragments = Vec<(IndexFragment, u64)>;
 
-/// The entries of a single stripe, of which it is not known where it will lie.
+/// The entries of a single stripe, of which it is not known where it will be.
 pub(super) fn take_entries(committers: Vec<Committer<'_>>, ledger: &Ledger) -> Fragments {
     let mut fragments = Vec::new();
     for committer in committers {
@@ -148,15 +148,15 @@ pub(super) fn gather_entries(
     index: &mut IndexBuilder,
     ledger: &Ledger,
 ) -> Result<(), IndexError> {
-    let mut in_front_bytes = 0;
+    let mut bytes_before = 0;
     for committer in committers {
         if let Entries::Later(kept) = committer.entries {
             for (fragment, start) in kept {
-                index.append(&fragment, in_front_bytes + start)?;
+                index.append(&fragment, bytes_before + start)?;
                 ledger.release(fragment.heap_bytes() as u64);
             }
         }
-        in_front_bytes += committer.output.written_bytes();
+        bytes_before += committer.output.written_bytes();
     }
     Ok(())
 }

@@ -18,7 +18,7 @@ pub(super) struct Unit {
 #[derive(Debug)]
 pub struct UnitPlan(Vec<Unit>);
 
-/// Some units of a plan, one behind the other.
+/// Some units of a plan, one after the other.
 #[derive(Debug, Clone, Copy)]
 pub struct Units<'p> {
     /// Number of the first one in the plan.
@@ -28,7 +28,7 @@ pub struct Units<'p> {
 
 impl UnitPlan {
     /// Units of everything that `stores` hold, store by store. A unit is closed at the first
-    /// partition edge behind `unit_bytes` of records
+    /// partition edge after `unit_bytes` of records
     /// ([`Encoding::unit_bytes`](super::Encoding::unit_bytes)). Bytes per partition follow from the
     /// input alone, and so do the units.
     #[must_use]
@@ -53,7 +53,7 @@ impl UnitPlan {
         Units { first: 0, units: &self.0 }
     }
 
-    /// Those of one of several shares of about equal bytes, the shares one behind the other: a unit
+    /// Those of one of several shares of about equal bytes, the shares one after the other: a unit
     /// belongs to the share in which its first byte is, as with stripes.
     #[must_use]
     pub fn share(&self, share: usize, shares: usize) -> Units<'_> {
@@ -66,7 +66,7 @@ impl UnitPlan {
     /// Those from number `first` on that hold `bytes` of records together, at least one; none where
     /// there are no more.
     #[must_use]
-    pub fn stretch(&self, first: usize, bytes: u64) -> Units<'_> {
+    pub fn region(&self, first: usize, bytes: u64) -> Units<'_> {
         let rest = self.0.get(first..).unwrap_or_default();
         let mut sum = 0;
         let has_room = |unit: &&Unit| {
@@ -93,8 +93,8 @@ impl<'p> Units<'p> {
     /// Whether a partition of a store belongs to one of them.
     #[must_use]
     pub fn has(&self, store: usize, partition: usize) -> bool {
-        let behind = |unit: &Unit| (unit.store, unit.partitions.end) <= (store, partition);
-        let unit = self.units.get(self.units.partition_point(behind));
+        let after = |unit: &Unit| (unit.store, unit.partitions.end) <= (store, partition);
+        let unit = self.units.get(self.units.partition_point(after));
         unit.is_some_and(|unit| unit.store == store && unit.partitions.contains(&partition))
     }
 
@@ -134,10 +134,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stretches_follow_each_other() {
+    fn regions_follow_each_other() {
         let unit = |bytes| Unit { store: 0, partitions: 0..1, bytes };
         let plan = UnitPlan([5, 5, 20, 1, 1].map(unit).into());
-        let counts = |first, bytes| plan.stretch(first, bytes).count();
+        let counts = |first, bytes| plan.region(first, bytes).count();
         assert_eq!([counts(0, 0), counts(0, 5), counts(0, 6), counts(1, 6)], [1, 1, 2, 2]);
         assert_eq!([counts(2, 6), counts(3, 99), counts(5, 99), counts(9, 99)], [1, 2, 0, 0]);
         assert_eq!(plan.all().count(), plan.count());

@@ -20,7 +20,7 @@ pub enum IngestError {
     Input(#[from] AlignmentError),
     /// The input claims to be sorted by coordinate and is not.
     #[error(
-        "{}: record {record} is in front of the one before it, although the header says that the \
+        "{}: record {record} sorts before its predecessor, although the header says that the \
          file is sorted by coordinate; --sort coordinate puts it in order", path.display()
     )]
     Unsorted {
@@ -29,10 +29,10 @@ pub enum IngestError {
         /// Number of the record, from 1.
         record: u64,
     },
-    /// The records of a template must lie together and do not.
+    /// The records of a template must be together and are not.
     #[error(
-        "{}: record {record} has the name of record {first}, and records of other names lie \
-         between them, although the records of a template must lie together (the header or \
+        "{}: record {record} has the name of record {first}, and records of other names are \
+         between them, although the records of a template must be together (the header or \
          --duplicate-mode query says so, or --fix-mates wants it); --sort queryname puts them \
          together", path.display()
     )]
@@ -44,7 +44,7 @@ pub enum IngestError {
         /// Number of the first record of that name, or of its last run.
         first: u64,
     },
-    /// More records of one name than ordinals can tell apart.
+    /// More records of one name than ordinals can distinguish.
     #[error("{}: template {name} has more than 65536 records", path.display())]
     TooManyRecords {
         /// The input.

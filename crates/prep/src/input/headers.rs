@@ -145,7 +145,7 @@ struct Identified {
 }
 
 impl Identified {
-    /// Takes a line; if its ID is that of another one, `new_ids` tells the one it goes by from now
+    /// Takes a line; if its ID is that of another one, `new_ids` gives the one it goes by from now
     /// on.
     fn add(&mut self, line: &[u8], new_ids: &mut BTreeMap<Vec<u8>, Vec<u8>>) {
         let Some(id) = field(line, b"ID:").map(<[u8]>::to_vec) else { return };
@@ -180,7 +180,7 @@ impl Joined {
         if changes.references.iter().zip(0..).all(|(&new, old)| new == old) {
             changes.references.clear();
         }
-        // A program may name one that has got a new ID as the one before it, which stands above.
+        // A program may name one that has got a new ID as the one before it, which is above.
         for line in header.lines() {
             match line.get(..3) {
                 Some(b"@SQ") => self.add_sequence_line(line),

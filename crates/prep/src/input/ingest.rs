@@ -6,8 +6,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use seqloom_format::state_of_fields;
-use seqloom_format::templates::PackedTemplates;
+use seqloom_format::{PackedTemplates, state_of_fields};
 use seqloom_io::alignments::{AlignmentError, AlignmentScratch, AlignmentSource, Truncation};
 use seqloom_runtime::failure::lock;
 use seqloom_runtime::flow::{self, Flow, Shared};
@@ -15,7 +14,7 @@ use seqloom_runtime::pool::Stopped;
 use seqloom_runtime::schedule::Idle;
 use seqloom_runtime::trace::Stage;
 
-use super::scheduler::{Batch, CoordinateClaim, Scheduler, Surveyed, Task};
+use super::scheduler::{Batch, CoordinateClaim, Scanned, Scheduler, Task};
 use crate::partition::collect::{CollectError, Collector, Grouping};
 use crate::partition::store::StoreScratch;
 use crate::steps::{StepCounts, StepScratch, Steps};
@@ -32,7 +31,7 @@ pub struct IngestOptions<'a> {
     pub grouping: Grouping,
     /// Whether the header says that the input is sorted by coordinate.
     pub claim: CoordinateClaim,
-    /// Where ordinals count templates: what proves that their records lie together.
+    /// Where ordinals count templates: what proves that their records are together.
     pub names: Option<&'a TemplateNames<'a>>,
     /// What is done to the records of each input before they are kept; chains of the same steps.
     pub steps: &'a [Steps],
@@ -67,7 +66,7 @@ pub struct IngestTotals {
     /// Inputs that were cut short, and where, if that is allowed.
     pub truncations: Vec<(PathBuf, Truncation)>,
     /// Inputs that are not sorted by coordinate although they say so, each with the number of the
-    /// first record that lies in front of its predecessor, from 1.
+    /// first record that is before its predecessor, from 1.
     pub unsorted: Vec<(PathBuf, u64)>,
 }
 
@@ -174,8 +173,8 @@ impl Ingest<'_> {
         let fetched = self.trace.fetch.time(|| {
             let fetched = self.source.fetch(&mut worker.fetch)?;
             Ok::<_, AlignmentError>(fetched.map(|block| {
-                let found = templates::survey(&block.bytes, self.options.grouping);
-                Surveyed { block, found }
+                let found = templates::scan_block(&block.bytes, self.options.grouping);
+                Scanned { block, found }
             }))
         })?;
         self.shared.scheduler().update(|scheduler| scheduler.fetched(fetched))

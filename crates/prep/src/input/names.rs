@@ -1,8 +1,8 @@
-//! Proof that the records of each template lie together: no name comes again behind another one.
+//! Proof that the records of each template are together: no name comes again after another one.
 //!
 //! Every run of records of one name leaves a hash of the name and the number of its first record,
-//! in partitions by the hash that count and are spilled like all others. Behind the last record
-//! each partition is sorted: a hash that stands there twice is a name that lies in two places.
+//! in partitions by the hash that count and are spilled like all others. After the last record
+//! each partition is sorted: a hash that is there twice is a name that is in two places.
 //! How names are ordered does not matter, so that whatever a header means by "queryname" passes.
 
 use std::hash::{DefaultHasher, Hasher};

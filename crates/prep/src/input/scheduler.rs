@@ -13,7 +13,7 @@ use seqloom_runtime::schedule::{Fetch, Fetches, Idle, InOrder};
 
 use super::error::IngestError;
 use super::names::Apart;
-use super::templates::{Survey, Templates, name_of, survey};
+use super::templates::{Scan, Templates, name_of, scan_block};
 use crate::partition::collect::Grouping;
 use crate::partition::frame::MAX_TEMPLATE_RECORDS;
 
@@ -29,14 +29,14 @@ pub enum CoordinateClaim {
     Checked,
 }
 
-/// Blocks, per worker, that are being fetched, wait for a block in front of them, or wait to be
+/// Blocks, per worker, that are being fetched, wait for a block before them, or wait to be
 /// processed: bounds what piles up.
 const BLOCKS_PER_WORKER: usize = 4;
 
 /// A block, and what was found in it.
-pub(super) struct Surveyed {
+pub(super) struct Scanned {
     pub(super) block: Box<RecordBlock>,
-    pub(super) found: Survey,
+    pub(super) found: Scan,
 }
 
 /// Templates that one worker processes at a time.
@@ -104,7 +104,7 @@ pub(super) struct Scheduler<'a> {
     /// Place of the last record of the input being read.
     last_place: u64,
     records_of_input: u64,
-    /// Records of all inputs in front of each one that has begun.
+    /// Records of all inputs before each one that has begun.
     records_before: Vec<u64>,
     ready: VecDeque<Batch>,
     fetches: Fetches,
@@ -115,7 +115,7 @@ pub(super) struct Scheduler<'a> {
 /// Blocks of one input.
 struct Input {
     check: RecordCheck,
-    order: InOrder<Surveyed>,
+    order: InOrder<Scanned>,
 }
 
 impl<'a> Scheduler<'a> {
@@ -159,7 +159,7 @@ impl<'a> Scheduler<'a> {
         Err(if self.fetches.are_over() { Idle::Finished } else { Idle::Wait })
     }
 
-    /// Blocks that wait for one in front of them.
+    /// Blocks that wait for one before them.
     fn early(&self) -> usize {
         self.inputs.iter().map(|input| input.order.early()).sum()
     }
@@ -211,21 +211,21 @@ impl<'a> Scheduler<'a> {
     }
 
     /// A fetch is back: takes its block and all that waited for it.
-    pub(super) fn fetched(&mut self, fetched: Fetch<Surveyed>) -> Result<(), IngestError> {
-        let Some(surveyed) = self.fetches.finish(fetched) else { return Ok(()) };
-        let Surveyed { block, .. } = &surveyed;
-        self.inputs[block.input].order.push(block.index, surveyed);
+    pub(super) fn fetched(&mut self, fetched: Fetch<Scanned>) -> Result<(), IngestError> {
+        let Some(scanned) = self.fetches.finish(fetched) else { return Ok(()) };
+        let Scanned { block, .. } = &scanned;
+        self.inputs[block.input].order.push(block.index, scanned);
         while let Some(next) = self.inputs.get_mut(self.current).and_then(|it| it.order.pop()) {
             self.accept(next)?;
         }
         Ok(())
     }
 
-    fn accept(&mut self, Surveyed { mut block, found }: Surveyed) -> Result<(), IngestError> {
+    fn accept(&mut self, Scanned { mut block, found }: Scanned) -> Result<(), IngestError> {
         let (input, last) = (block.input, block.last);
-        let survey = |bytes: &[u8]| survey(bytes, self.grouping);
+        let scan_block = |bytes: &[u8]| scan_block(bytes, self.grouping);
         let check = &mut self.inputs[input].check;
-        let found = check.accept_surveyed(self.source, &mut block, found, survey)?;
+        let found = check.accept_scanned(self.source, &mut block, found, scan_block)?;
         if self.claim != CoordinateClaim::None && block.records > 0 {
             self.check_sorted(input, &found)?;
             self.last_place = found.last_place;
@@ -252,7 +252,7 @@ impl<'a> Scheduler<'a> {
         Ok(())
     }
 
-    fn check_sorted(&mut self, input: usize, found: &Survey) -> Result<(), IngestError> {
+    fn check_sorted(&mut self, input: usize, found: &Scan) -> Result<(), IngestError> {
         let unsorted =
             if found.first_place < self.last_place { Some(0) } else { found.unsorted_record };
         let Some(record) = unsorted else { return Ok(()) };
@@ -260,16 +260,16 @@ impl<'a> Scheduler<'a> {
         if self.claim == CoordinateClaim::Trusted {
             return Err(IngestError::Unsorted { path: path.to_owned(), record });
         }
-        // The first of each input is told.
+        // The first of each input is reported.
         if self.unsorted.last().is_none_or(|(last, _)| last != path) {
             self.unsorted.push((path.to_owned(), record));
         }
         Ok(())
     }
 
-    /// Cuts a block in front of its last template, which may go on in the next block, and joins
+    /// Cuts a block before its last template, which may go on in the next block, and joins
     /// the one carried here to the start of it.
-    fn cut(&mut self, block: Box<RecordBlock>, found: &Survey) -> Result<(), IngestError> {
+    fn cut(&mut self, block: Box<RecordBlock>, found: &Scan) -> Result<(), IngestError> {
         if found.templates == 0 {
             self.source.recycle(block);
             return Ok(());

@@ -2,9 +2,9 @@
 
 use crate::partition::collect::Grouping;
 
-/// Size of the length in front of a record's body.
+/// Size of the length before a record's body.
 const LENGTH_BYTES: usize = 4;
-/// Where in a body the length of the name stands, and where the name (SAM specification 4.2).
+/// Where in a body the length of the name is, and where the name (SAM specification 4.2).
 const NAME_LENGTH_AT: usize = 8;
 const NAME_AT: usize = 32;
 
@@ -59,8 +59,8 @@ pub(super) fn name_of(record: &[u8]) -> &[u8] {
 
 /// What a worker finds out about a block of records before its turn comes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Survey {
-    /// Number of templates that start in the block, as if nothing were before and behind it.
+pub(super) struct Scan {
+    /// Number of templates that start in the block, as if nothing were before and after it.
     pub(super) templates: u64,
     /// Where the first template ends and the last one starts.
     pub(super) first_end: usize,
@@ -68,37 +68,37 @@ pub(super) struct Survey {
     /// Places of the first and the last record, [`place_of`].
     pub(super) first_place: u64,
     pub(super) last_place: u64,
-    /// Number in the block of the first record that lies in front of its predecessor.
+    /// Number in the block of the first record that is before its predecessor.
     pub(super) unsorted_record: Option<u64>,
 }
 
 /// Surveys the records of one block.
-pub(super) fn survey(bytes: &[u8], grouping: Grouping) -> Survey {
-    let mut survey = Survey::default();
+pub(super) fn scan_block(bytes: &[u8], grouping: Grouping) -> Scan {
+    let mut scan_block = Scan::default();
     let mut at = 0;
     for template in Templates::new(bytes, grouping) {
-        survey.last_start = at;
+        scan_block.last_start = at;
         at += template.len();
-        if survey.templates == 0 {
-            survey.first_end = at;
+        if scan_block.templates == 0 {
+            scan_block.first_end = at;
         }
-        survey.templates += 1;
+        scan_block.templates += 1;
     }
     let mut previous = 0;
     for (index, record) in (0_u64..).zip(Templates::new(bytes, Grouping::Records)) {
         let place = place_of(record);
         if index == 0 {
-            survey.first_place = place;
-        } else if place < previous && survey.unsorted_record.is_none() {
-            survey.unsorted_record = Some(index);
+            scan_block.first_place = place;
+        } else if place < previous && scan_block.unsorted_record.is_none() {
+            scan_block.unsorted_record = Some(index);
         }
         previous = place;
     }
-    survey.last_place = previous;
-    survey
+    scan_block.last_place = previous;
+    scan_block
 }
 
-/// Where a framed record stands in a file sorted by coordinate, ties left aside: reference and
+/// Where a framed record is in a file sorted by coordinate, ties left aside: reference and
 /// position, records without a reference last.
 fn place_of(record: &[u8]) -> u64 {
     let field = |at: usize| {
@@ -106,7 +106,7 @@ fn place_of(record: &[u8]) -> u64 {
         bytes.map_or(-1, |bytes| i32::from_le_bytes(*bytes))
     };
     let (reference, position) = (field(LENGTH_BYTES), field(LENGTH_BYTES + 4));
-    // Position -1 (none) comes in front of 0.
+    // Position -1 (none) comes before 0.
     let position = position.wrapping_add(1).cast_unsigned();
     u64::from(reference.cast_unsigned()) << 32 | u64::from(position)
 }
@@ -141,16 +141,16 @@ mod tests {
     }
 
     #[test]
-    fn a_survey_tells_edges_and_order() {
-        assert_eq!(survey(b"", Grouping::Templates), Survey::default());
+    fn a_scan_finds_edges_and_order() {
+        assert_eq!(scan_block(b"", Grouping::Templates), Scan::default());
         let bytes = records(&[("a", 0, 5), ("a", 0, 5), ("b", 1, -1), ("c", 0, 9), ("d", 2, -1)]);
         let one = bytes.len() / 5;
-        let found = survey(&bytes, Grouping::Templates);
+        let found = scan_block(&bytes, Grouping::Templates);
         assert_eq!((found.templates, found.first_end, found.last_start), (4, 2 * one, 4 * one));
         assert_eq!(found.unsorted_record, Some(3));
         assert_eq!(found.last_place, 2 << 32);
         assert_eq!(
-            survey(&records(&[("a", -1, -1)]), Grouping::Records).last_place,
+            scan_block(&records(&[("a", -1, -1)]), Grouping::Records).last_place,
             ((1 << 32) - 1) << 32
         );
         assert!(found.first_place < found.last_place);
@@ -161,7 +161,7 @@ mod tests {
         let bytes = records(&[("a", 0, 0)]);
         for cut in 0..bytes.len() {
             assert_eq!(Templates::new(&bytes[..cut], Grouping::Templates).count(), 0);
-            survey(&bytes[..cut], Grouping::Records);
+            scan_block(&bytes[..cut], Grouping::Records);
         }
     }
 }

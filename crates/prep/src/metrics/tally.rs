@@ -1,4 +1,4 @@
-//! Counters behind `samtools flagstat` and `samtools idxstats`, one set for each worker.
+//! Counters of `samtools flagstat` and `samtools idxstats`, one set for each worker.
 
 use seqloom_format::bam::{Flags, RecordRef};
 use seqloom_format::state_of_fields;

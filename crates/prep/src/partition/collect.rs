@@ -7,8 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use seqloom_format::bam::{RecordError, RecordRef, framed_records};
 use seqloom_format::state::MalformedState;
-use seqloom_format::state_of_fields;
-use seqloom_format::templates::PackedTemplates;
+use seqloom_format::{PackedTemplates, state_of_fields};
 use seqloom_io::spill::SpillError;
 use seqloom_runtime::error::{Class, Place, RunError};
 
@@ -25,7 +24,7 @@ pub(crate) use ends::SavedEnds;
 
 /// Partitions of read ends, by a hash of their place.
 pub const END_PARTITIONS: usize = 256;
-/// Bins of records without a coordinate that stay open behind the newest of a lane. Batches leave
+/// Bins of records without a coordinate that stay open after the newest of a lane. Batches leave
 /// the aligner nearly in order; where one comes later yet, its bin is opened again.
 const OPEN_NO_COORDINATE_BINS: usize = 16;
 
@@ -35,7 +34,7 @@ pub enum CollectError {
     /// A chunk could not be spilled.
     #[error(transparent)]
     Spill(#[from] SpillError),
-    /// A template's read ends could not be told.
+    /// A template's read ends could not be determined.
     #[error(transparent)]
     ReadEnd(#[from] ReadEndError),
     /// A record is malformed.
@@ -46,13 +45,13 @@ pub enum CollectError {
         /// What is wrong.
         source: RecordError,
     },
-    /// More records than their ordinals can tell apart.
+    /// More records than their ordinals can distinguish.
     #[error("template {template} has more than 65536 records")]
     TooManyRecords {
         /// Template ordinal, from 0.
         template: u64,
     },
-    /// More templates than their ordinals can tell apart.
+    /// More templates than their ordinals can distinguish.
     #[error("a lane has more than {most} templates, which is all that one of {lanes} may have")]
     TooManyTemplates {
         /// Templates that a lane may have.
@@ -112,10 +111,10 @@ impl CollectError {
     }
 }
 
-/// How the records of a template lie in the input.
+/// How the records of a template are placed in the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Grouping {
-    /// One behind the other; ordinals count templates.
+    /// One after the other; ordinals count templates.
     Templates,
     /// Anywhere (input sorted by coordinate): every record counts as a template of its own.
     Records,
@@ -145,7 +144,7 @@ impl<'a> Destination<'a> {
 pub struct Collected<'a> {
     /// Records by genome bin.
     pub placed: ChunkStore<'a>,
-    /// Records by template ordinal: those without a reference, or all where the order asks for it.
+    /// Records by template ordinal: those without a reference, or all where the order requires it.
     pub no_coordinate: ChunkStore<'a>,
     /// Records without a reference but with a position, see [`RecordBin::NoReference`].
     pub no_reference: ChunkStore<'a>,
@@ -153,7 +152,7 @@ pub struct Collected<'a> {
     pub ends: Option<EndCollector<'a>>,
 }
 
-/// Where all that was collected lies in the spill file.
+/// Where all that was collected is in the spill file.
 pub struct SavedCollection {
     pub(crate) placed: SavedStore,
     pub(crate) no_coordinate: SavedStore,
@@ -177,14 +176,14 @@ impl<'a> Collected<'a> {
         stores
     }
 
-    /// Where everything lies, once [`write_out`](crate::partition::store::write_out) is through
+    /// Where everything is, once [`write_out`](crate::partition::store::write_out) is through
     /// with all stores.
     #[must_use]
     pub fn saved(&self) -> SavedCollection {
         self.saved_as(ChunkStore::saved)
     }
 
-    /// As [`Collected::saved`], with where each store lies, in the order of
+    /// As [`Collected::saved`], with where each store is, in the order of
     /// [`Collected::stores`], as `place` says.
     pub(crate) fn saved_as(
         &self,
@@ -221,7 +220,7 @@ pub struct Collector<'a> {
     no_coordinate: ChunkStore<'a>,
     no_reference: ChunkStore<'a>,
     numbering: Numbering,
-    /// Bins of `no_coordinate` of a lane in front of this one are closed, by lane.
+    /// Bins of `no_coordinate` of a lane before this one are closed, by lane.
     no_coordinate_from: Box<[AtomicUsize]>,
     ends: Option<EndCollector<'a>>,
 }
@@ -252,13 +251,13 @@ impl<'a> Collector<'a> {
         Self { numbering, no_coordinate_from: no_coordinate_from(numbering), ..self }
     }
 
-    /// How ordinals tell lanes apart.
+    /// How ordinals distinguish lanes.
     #[must_use]
     pub fn numbering(&self) -> Numbering {
         self.numbering
     }
 
-    /// Takes a batch of templates; tells how many records it had. Called by all workers at once.
+    /// Takes a batch of templates; returns how many records it had. Called by all workers at once.
     ///
     /// # Errors
     /// A malformed record, or a chunk that cannot be spilled.
@@ -342,7 +341,7 @@ impl<'a> Collector<'a> {
     }
 
     /// There is no limit to the number of these bins, so that they must not keep an open chunk
-    /// each: those of a lane in front of `bin` are closed.
+    /// each: those of a lane before `bin` are closed.
     fn close_no_coordinate(&self, lane: usize, bin: usize) {
         let closed_to = &self.no_coordinate_from[lane];
         if closed_to.load(Ordering::Relaxed) < bin {
@@ -357,7 +356,7 @@ impl<'a> Collector<'a> {
         self.close_no_coordinate(lane, open_from + OPEN_NO_COORDINATE_BINS + 1);
     }
 
-    /// The partitions, for the phases behind.
+    /// The partitions, for the phases after.
     #[must_use]
     pub fn into_collected(self) -> Collected<'a> {
         let Self { placed, no_coordinate, no_reference, ends, .. } = self;

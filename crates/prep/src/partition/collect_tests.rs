@@ -7,12 +7,12 @@ use crate::test_records::{backing, body, references};
 fn a_lane_with_more_templates_than_it_may_have_is_refused() {
     let (backing, references) = (backing(1 << 20), references(&[1000]));
     let bins = GenomeBins::new(&references);
-    let t = |lanes: usize, templates_in_front: u64, is_taken: bool| {
+    let t = |lanes: usize, templates_before: u64, is_taken: bool| {
         let numbering = Numbering::of_lanes(lanes);
         let destination = Destination::by_coordinate(&bins);
         let collector = Collector::new(&backing, 256, destination, None).numbered(numbering);
         let mut templates =
-            PackedTemplates { first_template: templates_in_front, ..Default::default() };
+            PackedTemplates { first_template: templates_before, ..Default::default() };
         for name in ["a", "b"] {
             let body = body(name, 0, 0, 5, 8);
             templates.bytes.extend((body.len() as u32).to_le_bytes());
@@ -22,10 +22,10 @@ fn a_lane_with_more_templates_than_it_may_have_is_refused() {
         let mut scratch = StoreScratch::new().unwrap();
         let found = collector.collect_of_lane(lanes - 1, &templates, &mut scratch);
         match found {
-            Ok(records) => assert!(is_taken && records == 2, "{lanes} {templates_in_front}"),
-            Err(CollectError::TooManyTemplates { most, lanes: told }) => {
-                assert!(!is_taken, "{lanes} {templates_in_front}");
-                assert_eq!((most, told), (numbering.most_templates(), lanes));
+            Ok(records) => assert!(is_taken && records == 2, "{lanes} {templates_before}"),
+            Err(CollectError::TooManyTemplates { most, lanes: reported }) => {
+                assert!(!is_taken, "{lanes} {templates_before}");
+                assert_eq!((most, reported), (numbering.most_templates(), lanes));
             }
             Err(error) => panic!("{error}"),
         }

@@ -1,4 +1,4 @@
-//! Records as they stand in chunks: ordinal, size, body.
+//! Records as they are in chunks: ordinal, size, body.
 
 use seqloom_format::bam::{RecordError, RecordRef, set_duplicate};
 
@@ -6,7 +6,7 @@ pub(crate) use seqloom_io::spill::FRAME_BYTES;
 
 use crate::duplicates::DuplicateMarks;
 
-/// Bits of an ordinal that tell the records of a template apart.
+/// Bits of an ordinal that distinguish the records of a template.
 const RECORD_BITS: u32 = 16;
 /// Most records of a template.
 pub(crate) const MAX_TEMPLATE_RECORDS: u64 = 1 << RECORD_BITS;
@@ -22,7 +22,7 @@ pub(crate) fn template_of(record_ordinal: u64) -> u64 {
     record_ordinal >> RECORD_BITS
 }
 
-/// What stands in front of a record's body.
+/// What is before a record's body.
 pub(crate) fn frame_of(ordinal: u64, body: &[u8]) -> [u8; FRAME_BYTES] {
     let mut frame = [0; FRAME_BYTES];
     frame[..8].copy_from_slice(&ordinal.to_le_bytes());

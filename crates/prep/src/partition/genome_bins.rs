@@ -1,7 +1,7 @@
-//! Genome bins: the fixed stretches of the reference that records are partitioned by.
+//! Genome bins: the fixed regions of the reference that records are partitioned by.
 //!
 //! A bin's length depends on the reference alone, so nothing that is decided per bin (which records
-//! lie together, where BGZF blocks are cut) can depend on threads or memory. Records without a
+//! are together, where BGZF blocks are cut) can depend on threads or memory. Records without a
 //! reference have bins of their own, by ordinal.
 
 use seqloom_format::bam::{Flags, RecordRef, Reference};
@@ -26,17 +26,17 @@ pub enum RecordBin {
     /// By its ordinal.
     NoCoordinate(usize),
     /// Without a reference, yet with a position or on the reverse strand: `samtools sort` puts
-    /// these behind other records without a reference. No aligner is known to write them.
+    /// these after other records without a reference. No aligner is known to write them.
     NoReference(usize),
 }
 
-/// Cuts a reference into bins: its sequences one behind the other, in stretches of equal length. A
+/// Cuts a reference into bins: its sequences one after the other, in regions of equal length. A
 /// bin may hold many short sequences, so that there are not more bins for a draft genome than for a
 /// finished one.
 #[derive(Debug, Clone)]
 pub struct GenomeBins {
     shift: u32,
-    /// Where every sequence starts, and behind the last the sum of all.
+    /// Where every sequence starts, and one past the last the sum of all.
     starts_bp: Vec<u64>,
 }
 

@@ -1,7 +1,7 @@
 //! Numbers of templates where several inputs are read side by side.
 //!
 //! A template's ordinal says which lane it is of, and its number in that. Ordinals compare as
-//! numbers in the whole input do, which counts the templates of all lanes in front, but are known
+//! numbers in the whole input do, which counts the templates of all earlier lanes, but are known
 //! before any lane has ended. With one lane both are the same.
 
 use crate::partition::store::MAX_PARTITIONS;
@@ -15,7 +15,7 @@ const ORDINAL_BITS: u32 = 48;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Numbering {
     lanes: usize,
-    /// Bits of the number in the lane; those above tell the lane.
+    /// Bits of the number in the lane; those above are the lane.
     number_bits: u32,
 }
 
@@ -52,8 +52,8 @@ impl Numbering {
         (lane.min(self.lanes - 1), ordinal & (self.most_templates() - 1))
     }
 
-    /// Where the records without a coordinate of a template wait: bins lie lane by lane and in each
-    /// by number.
+    /// Where the records without a coordinate of a template wait: bins are ordered lane by lane and
+    /// in each by number.
     pub(crate) fn no_coordinate_bin(self, ordinal: u64) -> usize {
         let (lane, number) = self.split(ordinal);
         let lane_bins = (MAX_PARTITIONS / self.lanes).max(1);
@@ -62,11 +62,11 @@ impl Numbering {
     }
 }
 
-/// Where every template stands in the whole input, once all are counted.
+/// Where every template is in the whole input, once all are counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TemplateNumbers {
     numbering: Numbering,
-    /// Templates in front of each lane.
+    /// Templates before each lane.
     before: Box<[u64]>,
     total: u64,
 }
@@ -93,7 +93,7 @@ impl TemplateNumbers {
         self.before.get(lane).map_or(number, |before| before + number)
     }
 
-    /// Where the records without a coordinate of a template are sorted: bins lie by number.
+    /// Where the records without a coordinate of a template are sorted: bins are ordered by number.
     pub(crate) fn no_coordinate_bin(&self, ordinal: u64) -> usize {
         Numbering::of_lanes(1).no_coordinate_bin(self.number(ordinal))
     }

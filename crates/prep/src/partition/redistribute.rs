@@ -1,11 +1,11 @@
 //! Records from partitions by ordinal to others: by name, for sort orders by name, and by number,
 //! where lanes were read side by side.
 //!
-//! How many templates are in front of a lane is not known before all have been counted, so the
-//! records without a coordinate of each lane lie by themselves first. Names cannot be partitioned
-//! before they are known, so records lie by ordinal first, while a [`NameSample`] is taken of them.
-//! The sample is a function of the names alone (those with the smallest hashes), and so are the
-//! splitters cut from it and the partitions that they bound: neither threads nor memory nor
+//! How many templates are before a lane is not known before all have been counted, so the
+//! records without a coordinate of each lane are by themselves first. Names cannot be partitioned
+//! before they are known, so records are ordered by ordinal first, while a [`NameSample`] is taken
+//! of them. The sample is a function of the names alone (those with the smallest hashes), and so
+//! are the splitters cut from it and the partitions that they bound: neither threads nor memory nor
 //! arrival reach the bytes of the output.
 
 use std::collections::BTreeSet;
@@ -185,10 +185,10 @@ impl Splitters {
     }
 }
 
-/// Moves all records of `from`, which lie by ordinal, to a store whose partitions follow each other
-/// as names do in `order`: one by name, or [`SortOrder::CoordinatePicard`] for its records without
-/// a reference. `names` has seen the name of every record. Memory and spilled data are read chunk
-/// by chunk; what does not fit the ledger in its new place is spilled (again).
+/// Moves all records of `from`, which are ordered by ordinal, to a store whose partitions follow
+/// each other as names do in `order`: one by name, or [`SortOrder::CoordinatePicard`] for its
+/// records without a reference. `names` has seen the name of every record. Memory and spilled data
+/// are read chunk by chunk; what does not fit the ledger in its new place is spilled (again).
 ///
 /// Records of one name share a partition, however many they are: the finish phase merges what is
 /// too large for memory.
@@ -214,9 +214,9 @@ pub fn by_name<'a>(
     Ok(to)
 }
 
-/// Moves all records of `from`, those without a coordinate of several lanes, which lie by ordinal,
-/// to a store where they lie by their templates' numbers in the whole input: as if the lanes had
-/// been one.
+/// Moves all records of `from`, those without a coordinate of several lanes, which are ordered by
+/// ordinal, to a store where they are ordered by their templates' numbers in the whole input: as if
+/// the lanes had been one.
 ///
 /// # Errors
 /// The first failure of any worker.

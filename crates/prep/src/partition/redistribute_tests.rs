@@ -72,7 +72,7 @@ fn splitters_cut_equal_shares() {
     assert_eq!(splitters.partition_of(&[255]), 2);
 }
 
-/// What lies in each partition, whatever the order within.
+/// What is in each partition, whatever the order within.
 fn contents(store: &ChunkStore<'_>, backing: &Backing) -> Vec<Vec<(u64, Vec<u8>)>> {
     let mut scratch = StoreScratch::new().unwrap();
     let mut partition = |partition| {
@@ -188,9 +188,9 @@ fn damage_ends_the_move() {
 }
 
 /// Records without a coordinate of lanes with so many templates, collected in any order and moved:
-/// as they lie when all are of one lane.
+/// as they are when all are of one lane.
 #[test]
-fn records_of_lanes_come_to_lie_as_those_of_one() {
+fn records_of_lanes_come_to_be_as_those_of_one() {
     use crate::partition::collect::{Collector, Destination};
     use crate::partition::genome_bins::GenomeBins;
     use crate::partition::numbers::Numbering;

@@ -1,8 +1,8 @@
-//! What phases keep for a run that goes on behind them.
+//! What phases keep for a run that goes on after them.
 
 use seqloom_format::state::{MalformedState, State};
 use seqloom_format::state_of_fields;
-use seqloom_io::sink::output::Output;
+use seqloom_io::Output;
 
 use super::Phase;
 use crate::finish::{Finished, OutputIndex};
@@ -19,7 +19,7 @@ pub trait Checkpoints {
     /// When it cannot be read or is damaged.
     fn load<T: State>(&self, phase: Phase, backing: &Backing) -> Result<Option<T>, Self::Error>;
 
-    /// Keeps what the phases behind this one need of it, as bytes of a [`State`].
+    /// Keeps what the phases after this one need of it, as bytes of a [`State`].
     ///
     /// # Errors
     /// When it cannot be written.

@@ -1,4 +1,4 @@
-//! Preparation behind ingest: one phase after the other, for whichever command has collected the
+//! Preparation after ingest: one phase after the other, for whichever command has collected the
 //! records.
 //!
 //! ```text
@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use seqloom_format::state::State;
-use seqloom_io::sink::output::Output;
+use seqloom_io::Output;
 use seqloom_io::spill::SpillError;
 use seqloom_runtime::pool::Stopped;
 
@@ -127,7 +127,7 @@ pub trait Command {
         records: &StoredRecords<'_>,
     ) -> Result<Arc<ReferenceSequences>, Self::Error>;
 
-    /// What recalibration counts of all records; nothing where none is asked for or a report is
+    /// What recalibration counts of all records; nothing where none is requested or a report is
     /// given.
     ///
     /// # Errors
@@ -156,7 +156,7 @@ pub trait Command {
         backing: &Backing,
     ) -> Option<Arc<ReferenceSequences>>;
 
-    /// Begins the outputs; gives what makes the index, if one is wanted, and numbers containers.
+    /// Begins the outputs; gives what makes the index, if one is requested, and numbers containers.
     ///
     /// # Errors
     /// When the header cannot be written.
@@ -167,11 +167,11 @@ pub trait Command {
 pub struct Prepared {
     /// What was written.
     pub finished: Finished,
-    /// What makes the index, if one is wanted, and numbers containers.
+    /// What makes the index, if one is requested, and numbers containers.
     pub index: Option<OutputIndex>,
     /// What was counted of duplicates, where they are marked.
     pub duplicates: Option<DuplicationCounters>,
-    /// Metrics that were asked for.
+    /// Metrics that were requested.
     pub metrics: GatheredMetrics,
     /// Windows of the reference, where GC bias is counted.
     pub gc_windows: Option<GcWindows>,
@@ -346,7 +346,7 @@ impl<'a, C: Command, K: Checkpoints<Error = C::Error>> Pipeline<'a, '_, C, K> {
         let plan = UnitPlan::new(records.stores, request.encoding.unit_bytes());
         while written.units < plan.count() {
             let step_bytes = self.kept.as_ref().map_or(u64::MAX, |kept| kept.step_bytes());
-            let units = plan.stretch(written.units, step_bytes);
+            let units = plan.region(written.units, step_bytes);
             let finished = writing.units(units, outputs, written.index.as_mut())?;
             written.finished.merge(&finished);
             written.units += units.count();

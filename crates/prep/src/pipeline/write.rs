@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 
 use seqloom_cram::Referred;
 use seqloom_format::bam::Header;
-use seqloom_io::sink::output::Output;
+use seqloom_io::Output;
 
 use crate::finish::{
     self, DuplicateTagging, Encoding, FinishError, FinishOptions, FinishTrace, Finished, Fragments,
@@ -31,8 +31,8 @@ pub struct OutputRequest<'a> {
     pub remove_duplicates: bool,
     /// Which duplicates get a DT tag, in place of those of the input; `None` leaves these.
     pub tagging: Option<DuplicateTagging>,
-    /// Tell families of UMIs in tags MI.
-    pub tells_families: bool,
+    /// Write families of UMIs in tags MI.
+    pub writes_families: bool,
     /// Steps that come last.
     pub late: &'a Steps,
     /// Metrics to count.
@@ -66,7 +66,7 @@ impl<'a> Writing<'a> {
     ) -> Self {
         let changes = OutputTransform {
             duplicates: records.marks.zip(request.tagging),
-            families: records.marks.filter(|_| request.tells_families),
+            families: records.marks.filter(|_| request.writes_families),
             recalibration: applier,
             late: request.late,
         };
@@ -82,7 +82,7 @@ impl<'a> Writing<'a> {
         Self { sequences: bases.map(ReferenceSequences::sequences), ..self }
     }
 
-    /// Goes on at a unit, with what was counted of those in front of it.
+    /// Goes on at a unit, with what was counted of those before it.
     pub(super) fn continued_at(self, unit: usize, counted: &GatheredMetrics) -> Self {
         let metrics = self.metrics.from_unit(unit);
         metrics.add(counted);
@@ -107,7 +107,7 @@ impl<'a> Writing<'a> {
         }
     }
 
-    /// Writes some units behind what `outputs` hold: see [`finish::run`].
+    /// Writes some units after what `outputs` hold: see [`finish::run`].
     pub(super) fn units(
         &self,
         units: Units<'_>,

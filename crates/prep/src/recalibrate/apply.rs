@@ -209,7 +209,7 @@ impl GroupQualities {
                     context => usize::from(context),
                 };
                 let by_context = self.by_context[old * self.context_columns + context];
-                // Cycles that the table does not have lie outside, at either end.
+                // Cycles that the table does not have are outside, at either end.
                 let at = usize::try_from(row + old as i64).unwrap_or(usize::MAX);
                 let by_cycle = if row < 0 { None } else { self.by_cycle.get(at) };
                 let new = by_context + i16::from(by_cycle.copied().unwrap_or(0));

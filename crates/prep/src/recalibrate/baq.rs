@@ -66,7 +66,7 @@ impl BaqModel {
     }
 
     /// Appends, for each base, whether its alignment lowers its quality; false where that cannot be
-    /// told because the reference around the read is not all there.
+    /// determined because the reference around the read is not all there.
     pub(super) fn uncertain(
         &self,
         read: &Read<'_>,
@@ -177,7 +177,7 @@ impl<'a> Lattice<'a> {
         (column + 1 - row.saturating_sub(self.band)) * STATES
     }
 
-    /// Whether the cell of a column lies in the band of the last row.
+    /// Whether the cell of a column is in the band of the last row.
     fn is_in_band(&self, row: usize, column: usize) -> bool {
         let left = row.saturating_sub(self.band);
         column >= left && column - left < 2 * self.band + 1

@@ -22,11 +22,11 @@ enum Section {
 }
 
 /// Puts operations together by these rules: empty ones are dropped, equal neighbours merged,
-/// deletions moved in front of the insertions they follow, and deletions at the ends of the read
+/// deletions moved before the insertions they follow, and deletions at the ends of the read
 /// dropped (also those that only an insertion separates from its end).
 struct Builder<'a> {
     ops: &'a mut Vec<Op>,
-    /// The last operation by rule: still the insertion where a deletion was moved in front of it.
+    /// The last operation by rule: still the insertion where a deletion was moved before it.
     last: Option<u8>,
     section: Section,
     is_valid: bool,
@@ -177,7 +177,7 @@ pub(super) fn clip(ops: &[Op], clip: Clip, out: &mut Vec<Op>) -> bool {
     builder.finish()
 }
 
-/// Bases of the reference that go with the first `clipped` bases of the read, deletions behind
+/// Bases of the reference that go with the first `clipped` bases of the read, deletions after
 /// them included.
 pub(super) fn start_shift(ops: &[Op], clipped: usize) -> i64 {
     let (clipped, mut at, mut shift) = (clipped as u64, 0_u64, 0_i64);
@@ -202,15 +202,15 @@ pub(super) fn reference_span(ops: &[Op]) -> i64 {
     ops.iter().filter(|op| consumes_reference(op.0)).map(|op| i64::from(op.1)).sum()
 }
 
-/// Length of the soft clip in front.
+/// Length of the leading soft clip.
 pub(super) fn leading_soft_clip(ops: &[Op]) -> i64 {
     let leading = ops.iter().take_while(|op| is_clip(op.0));
     leading.filter(|op| op.0 == SOFT_CLIP).map(|op| i64::from(op.1)).sum()
 }
 
-/// Index in the read of a reference position, and the operation it lies in. `soft_start` is where
+/// Index in the read of a reference position, and the operation it is in. `soft_start` is where
 /// the first operation that is no hard clip starts, soft clips taken as aligned. Within a deletion
-/// it is the index behind it.
+/// it is the index after it.
 pub(super) fn read_index(ops: &[Op], soft_start: i64, position: i64) -> Option<(usize, u8)> {
     if position < soft_start {
         return None;

@@ -69,7 +69,7 @@ pub struct Counter<'a> {
 }
 
 impl<'a> Counter<'a> {
-    /// For records with this header, whose sequences `reference` holds. What lies in
+    /// For records with this header, whose sequences `reference` holds. What is in
     /// `known_sites` is no error.
     ///
     /// # Errors
@@ -240,7 +240,7 @@ impl<'a> Counter<'a> {
         check_qualities(record, qualities)
     }
 
-    /// Finds where base alignment quality would spread errors; false where it cannot be told.
+    /// Finds where base alignment quality would spread errors; false where it cannot be determined.
     fn find_uncertain(
         &self,
         reference: &[u8],
@@ -384,7 +384,7 @@ fn is_counted(record: &RecordRef<'_>) -> bool {
         && record.position() >= 0
 }
 
-/// What a record lacks of what GATK asks of every one (its `WellformedReadFilter`), but for the
+/// What a record lacks of what GATK requires of every one (its `WellformedReadFilter`), but for the
 /// read group: bases with qualities, no skipped reference, and, where it is mapped, a CIGAR that
 /// fits the bases and a start on its sequence.
 pub(super) fn unfit(record: &RecordRef<'_>, lengths: &[u32]) -> Option<Unfit> {
@@ -422,12 +422,12 @@ fn flag_bases(record: &RecordRef<'_>, aligned: &[u8], scratch: &mut CountScratch
     for &(code, len) in ops.iter() {
         let len = len as usize;
         // The base before the event in sequencing order.
-        let (bit, behind) = match code {
+        let (bit, after) = match code {
             DELETION => (DELETION_BIT, base),
             INSERTION => (INSERTION_BIT, base + len),
             _ => (0, base),
         };
-        let at = if is_reverse { Some(behind) } else { base.checked_sub(1) };
+        let at = if is_reverse { Some(after) } else { base.checked_sub(1) };
         if let Some(flag) = at.filter(|_| bit != 0).and_then(|at| flags.get_mut(at)) {
             *flag |= bit;
         }
@@ -444,7 +444,7 @@ fn flag_bases(record: &RecordRef<'_>, aligned: &[u8], scratch: &mut CountScratch
     }
 }
 
-/// Shares the errors of each uncertain stretch, the base before and the base behind it, evenly
+/// Shares the errors of each uncertain run, the base before and the base after it, evenly
 /// between its bases.
 fn share_errors(flags: &[u8], bit: u8, uncertain: &[bool], units: u64, shares: &mut Vec<u64>) {
     let is_error = |flag: &u8| flag & bit != 0;
@@ -452,8 +452,8 @@ fn share_errors(flags: &[u8], bit: u8, uncertain: &[bool], units: u64, shares: &
     shares.extend(flags.iter().map(|flag| u64::from(is_error(flag)) * units));
     let mut at = 0;
     while let Some(first) = uncertain[at..].iter().position(|&it| it).map(|it| at + it) {
-        let behind = uncertain[first..].iter().position(|&it| !it).map(|it| first + it);
-        let block = first.saturating_sub(1)..behind.map_or(flags.len(), |behind| behind + 1);
+        let after = uncertain[first..].iter().position(|&it| !it).map(|it| first + it);
+        let block = first.saturating_sub(1)..after.map_or(flags.len(), |after| after + 1);
         let errors = flags[block.clone()].iter().filter(|flag| is_error(flag)).count() as u64;
         let bases = block.len() as u64;
         shares[block.clone()].fill((errors * units + bases / 2) / bases);

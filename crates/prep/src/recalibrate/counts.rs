@@ -324,7 +324,7 @@ impl Counts {
         }
     }
 
-    /// Shows `change` the cells of a group that is wanted.
+    /// Shows `change` the cells of a group that is requested.
     pub(super) fn with_group<T>(
         &self,
         group: usize,

@@ -47,7 +47,7 @@ impl Datum {
         self.observations as f64 * 10_f64.powf(self.reported / -10.0)
     }
 
-    /// As it stands in a report: errors with two decimals, reported quality with four.
+    /// As it is in a report: errors with two decimals, reported quality with four.
     pub(crate) fn rounded(&self) -> Self {
         let reported = round_decimals(self.reported, 4);
         Self::new(self.observations, round_decimals(self.errors(), 2), reported)

@@ -1,7 +1,7 @@
 //! Known variants: intervals of the reference whose mismatches are no errors.
 //!
 //! Intervals that share a base are merged. That changes no mask: of two sites that overlap, the
-//! second starts, in the read too, not behind where the first ends, so that together they mask
+//! second starts, in the read too, not after where the first ends, so that together they mask
 //! what their union masks. Sites that only touch are kept apart, because bases inserted between
 //! them belong to neither (`recalibrate::mask` has the property test).
 
@@ -95,7 +95,7 @@ struct Sites {
     spans: Vec<u16>,
     /// Spans of 65,536 bases and more, by index.
     long_spans: Vec<(u32, u32)>,
-    /// For each bucket of positions, the first site that ends in it or behind.
+    /// For each bucket of positions, the first site that ends in it or after.
     first_in_bucket: Vec<u32>,
 }
 

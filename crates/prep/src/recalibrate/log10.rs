@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn last_bits() {
         // Bits of Java 17's Math.log10, and of a decimal computation with 60 digits, for the
-        // numbers next to 10^(-q/10) that lie so many bits away.
+        // numbers next to 10^(-q/10) that are so many bits away.
         let t = |quality: i32, away: i64, expected: u64| {
             let value = 10_f64.powf(f64::from(quality) / -10.0);
             let value = f64::from_bits(value.to_bits().wrapping_add_signed(away));

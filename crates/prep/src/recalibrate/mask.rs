@@ -7,8 +7,8 @@ use seqloom_format::bam::cigar::DELETION;
 use super::cigar::{self, Op};
 
 /// The bases that a site masks, as a range of the read of `bases` bases whose clipped `ops` start
-/// at `start`; `None` where it lies outside. A site that starts in a deletion also masks the base
-/// before it, one that ends in a deletion the base behind it.
+/// at `start`; `None` where it is outside. A site that starts in a deletion also masks the base
+/// before it, one that ends in a deletion the base after it.
 pub(super) fn masked(
     ops: &[Op],
     start: i64,

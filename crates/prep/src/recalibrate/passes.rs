@@ -27,8 +27,8 @@ const REPORT_ROW_BYTES: u64 = 256;
 /// are stored, its row in memory, the cells and the text of that.
 const QUALITY_BYTES: u64 = 384;
 
-/// Memory that recalibration with tables of `options`, of so many read groups, may need beside that
-/// of its workers.
+/// Memory that recalibration with tables of `options`, of so many read groups, may need besides
+/// that of its workers.
 #[must_use]
 pub fn most_memory_bytes(options: &RecalibrationOptions, groups: usize) -> u64 {
     let row_cells = options.row_bytes(options.max_cycle) / size_of::<[u64; 2]>() as u64;
@@ -43,10 +43,10 @@ struct Charged<'a> {
 }
 
 impl<'a> Charged<'a> {
-    /// As much of `wanted_bytes` as there is.
-    fn at_most(wanted_bytes: u64, ledger: &'a Ledger) -> Self {
+    /// As much of `requested_bytes` as there is.
+    fn at_most(requested_bytes: u64, ledger: &'a Ledger) -> Self {
         let free_bytes = ledger.total_bytes().saturating_sub(ledger.charged_bytes());
-        let bytes = wanted_bytes.min(free_bytes);
+        let bytes = requested_bytes.min(free_bytes);
         let bytes = if ledger.try_charge(bytes) { bytes } else { 0 };
         Self { ledger, bytes }
     }
@@ -78,11 +78,11 @@ pub fn count_stored(
     let (threads, full) = (options.threads.get() as u64, counter.full_extents());
     let full_bytes = tables_bytes(counter.options(), &full);
     let workers_bytes = threads.saturating_mul(WORKER_BYTES);
-    let wanted_bytes = full_bytes.saturating_mul(threads);
-    let more_bytes = wanted_bytes.saturating_sub(workers_bytes);
+    let requested_bytes = full_bytes.saturating_mul(threads);
+    let more_bytes = requested_bytes.saturating_sub(workers_bytes);
     let charged = Charged::at_most(more_bytes, &records.backing.ledger);
     let room_bytes = workers_bytes + charged.bytes;
-    let tables = if wanted_bytes <= room_bytes {
+    let tables = if requested_bytes <= room_bytes {
         Tables { extents: full, copies: threads }
     } else {
         let visitors = ExtentVisitors::new(counter);

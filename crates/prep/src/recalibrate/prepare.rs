@@ -51,7 +51,7 @@ pub(super) fn unpack(record: &RecordRef<'_>, first: usize, last: usize, codes: &
 pub(super) struct Clipped {
     /// First base kept, in the record.
     pub(super) first: usize,
-    /// Behind the last base kept.
+    /// One past the last base kept.
     pub(super) last: usize,
     /// Reference position of the first aligned base, 0-based.
     pub(super) start: i64,
@@ -89,7 +89,7 @@ impl Cutting<'_> {
         Some(())
     }
 
-    /// Cuts off what lies behind the other end of the template: adaptor.
+    /// Cuts off what is after the other end of the template: adaptor.
     fn clip_adaptor(&mut self, record: &RecordRef<'_>) -> Option<()> {
         let start = self.left.start;
         let end = start + cigar::reference_span(self.ops) - 1;
@@ -112,13 +112,13 @@ impl Cutting<'_> {
 
     /// Cuts off soft clips, the right one first.
     fn clip_soft(&mut self) -> Option<()> {
-        let (mut index, mut left, mut right, mut is_behind) = (0_usize, 0, None, false);
+        let (mut index, mut left, mut right, mut is_after) = (0_usize, 0, None, false);
         for &(code, len) in self.ops.iter() {
             match code {
-                SOFT_CLIP if is_behind => right = Some(index),
+                SOFT_CLIP if is_after => right = Some(index),
                 SOFT_CLIP => left = index + len as usize,
                 HARD_CLIP => {}
-                _ => is_behind = true,
+                _ => is_after = true,
             }
             index += if consumes_read(code) { len as usize } else { 0 };
         }

@@ -9,7 +9,7 @@ use super::log10::log10;
 use super::table::Covariate;
 use super::view::{TableError, TableView};
 
-/// Read groups that are told apart; of more, all are taken together.
+/// Read groups that are distinguished; of more, all are taken together.
 const MOST_GROUPS: usize = 10;
 /// The name of all read groups together.
 const ALL: &str = "all";
@@ -87,11 +87,11 @@ impl QualityRows {
     /// It cannot be read.
     pub fn of(view: TableView<'_>) -> Result<Self, TableError> {
         let table = view.table;
-        let tells_groups = table.read_groups.len() <= MOST_GROUPS;
-        let group = |index: usize| if tells_groups { index } else { 0 };
+        let writes_groups = table.read_groups.len() <= MOST_GROUPS;
+        let group = |index: usize| if writes_groups { index } else { 0 };
         let all = || ALL.to_owned();
         let name = |index: usize| {
-            if tells_groups {
+            if writes_groups {
                 table.read_groups.get(index).cloned().unwrap_or_default()
             } else {
                 all()

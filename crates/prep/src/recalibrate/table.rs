@@ -62,7 +62,7 @@ impl Arguments {
     }
 }
 
-/// Value of a covariate beside read group and quality.
+/// Value of a covariate besides read group and quality.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Covariate {
     /// Column of a context, see `covariates::context_text`.

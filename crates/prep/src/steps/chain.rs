@@ -56,12 +56,12 @@ impl Steps {
         Self::default()
     }
 
-    /// Adds a step behind those of its stage.
+    /// Adds a step after those of its stage.
     pub fn add_record_step(&mut self, step: impl RecordStep + 'static) {
         self.add(Step::Record(Box::new(step)));
     }
 
-    /// Adds a step behind those of its stage.
+    /// Adds a step after those of its stage.
     pub(crate) fn add_template_step(&mut self, step: impl TemplateStep + 'static) {
         self.add(Step::Template(Box::new(step)));
     }
@@ -107,7 +107,7 @@ impl Steps {
         })
     }
 
-    /// Applies the steps to the records in `framed` (bodies with their `block_size` in front) and
+    /// Applies the steps to the records in `framed` (bodies preceded by their `block_size`) and
     /// appends those that are kept to `out` in the same order and form; returns their number.
     ///
     /// Where [`Steps::needs_templates`], `framed` are the records of one template; else any run
@@ -254,7 +254,7 @@ fn at(step: &'static str, body: &[u8], error: StepError) -> StepError {
     StepError::At { step, read, source: Box::new(error) }
 }
 
-/// Appends a body with its length in front. A body is at most 2^31 - 1 bytes: `edit` holds it.
+/// Appends a body preceded by its length. A body is at most 2^31 - 1 bytes: `edit` holds it.
 fn push_framed(body: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&(body.len() as u32).to_le_bytes());
     out.extend_from_slice(body);

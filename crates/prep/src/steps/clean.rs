@@ -13,8 +13,8 @@ use super::{RecordStep, Stage, StepError, StepScratch, Verdict};
 /// likewise, and sets MAPQ 0 where a read is unmapped.
 ///
 /// As Picard (`AbstractAlignmentMerger.createNewCigarsIfMapsOffEndOfReference`), as many bases
-/// are clipped from the read's end as positions hang over, whatever insertions and deletions lie
-/// there. Where that is not enough, which Picard leaves as it is, all bases at and behind the end
+/// are clipped from the read's end as positions hang over, whatever insertions and deletions are
+/// there. Where that is not enough, which Picard leaves as it is, all bases at and past the end
 /// of the reference are clipped.
 #[derive(Debug, Clone)]
 pub(crate) struct CleanSam {
@@ -112,7 +112,7 @@ fn parse_cigar(text: &[u8], ops: &mut Vec<u32>) -> bool {
     !ops.is_empty()
 }
 
-/// Clips the end of an alignment that starts at `start` and ends behind `length_bp`.
+/// Clips the end of an alignment that starts at `start` and ends after `length_bp`.
 fn clip_to(ops: &mut Vec<u32>, start: i64, length_bp: i64) {
     let overhang = start + span(ops) - length_bp;
     let trailing = match ops.last() {
@@ -123,12 +123,12 @@ fn clip_to(ops: &mut Vec<u32>, start: i64, length_bp: i64) {
     let from = read_bases(ops) - overhang - trailing;
     clip_from(ops, from.max(0));
     if start + span(ops) > length_bp {
-        clip_from(ops, bases_in_front_of(ops, start, length_bp));
+        clip_from(ops, bases_before(ops, start, length_bp));
     }
 }
 
-/// Bases of the read in front of the first that is aligned at or behind `length_bp`.
-fn bases_in_front_of(ops: &[u32], start: i64, length_bp: i64) -> i64 {
+/// Bases of the read before the first that is aligned at or after `length_bp`.
+fn bases_before(ops: &[u32], start: i64, length_bp: i64) -> i64 {
     let (mut bases, mut position) = (0, start);
     for &op in ops {
         let length = i64::from(op >> 4);
@@ -146,7 +146,7 @@ fn bases_in_front_of(ops: &[u32], start: i64, length_bp: i64) -> i64 {
     bases
 }
 
-/// Soft-clips the bases from `from` (0-based) on. A hard clip at the end is kept; what lies
+/// Soft-clips the bases from `from` (0-based) on. A hard clip at the end is kept; what is
 /// between the last base that is kept and the clip goes: a deletion there has no meaning, and
 /// inserted or clipped bases become part of the clip. A leading hard clip stays, too.
 fn clip_from(ops: &mut Vec<u32>, from: i64) {

@@ -13,7 +13,7 @@ use super::{RecordStep, Stage, StepError, StepScratch, Verdict};
 
 /// Gives records the indices of another dictionary, by name.
 ///
-/// Records on references that it does not have are removed, unmapped ones beside their mate
+/// Records on references that it does not have are removed, unmapped ones next to their mate
 /// included; records without a reference are kept. What remains of a pair says that its mate is
 /// unmapped and nowhere: RNEXT `*`, PNEXT 0, TLEN 0, flag 0x8 set, flag 0x2 cleared, `MC` and `MQ`
 /// removed. `SA` and `XA` are left alone, whatever they name.

@@ -95,7 +95,7 @@ fn regions() {
     t("r 0 c 8 60 4M * 0 0 ACGT IIII", true);
     t("r 0 c 20 60 4M * 0 0 ACGT IIII", true);
     t("r 0 c 21 60 4M * 0 0 ACGT IIII", false);
-    // Deletions and introns count, clips do not; an interval may lie within.
+    // Deletions and introns count, clips do not; an interval may be within.
     t("r 0 c 40 60 2M20N2M * 0 0 ACGT IIII", true);
     t("r 0 c 47 60 2M4S * 0 0 ACGTAA IIIIII", false);
     t("r 0 d 11 60 4M * 0 0 ACGT IIII", false);

@@ -39,7 +39,7 @@ pub struct SetMismatchTags {
 }
 
 impl SetMismatchTags {
-    /// `reference` has the sequences of the header as it is after all steps in front of this one:
+    /// `reference` has the sequences of the header as it is after all steps before this one:
     /// after a change of the dictionary, the new one.
     #[must_use]
     pub fn new(reference: Arc<ReferenceSequences>, tags: MismatchTags) -> Self {
@@ -176,7 +176,7 @@ fn saturated(distance: i64) -> i32 {
     i32::try_from(distance).unwrap_or(i32::MAX)
 }
 
-/// Sum of the qualities of the read's bases that are not those of the reference; bases behind its
+/// Sum of the qualities of the read's bases that are not those of the reference; bases after its
 /// end do not count.
 fn sum_of_mismatch_qualities(record: &RecordRef<'_>, reference: &[u8], start: usize) -> i32 {
     let (mut read, mut position) = (0_usize, start);

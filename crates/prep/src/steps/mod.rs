@@ -2,7 +2,7 @@
 //! pass.
 //!
 //! Steps are applied in the order of [`Stage`], whatever the order in which they were added. The
-//! order is elPrep's, with what elPrep does not have put where it must stand: flags beside the
+//! order is elPrep's, with what elPrep does not have put where it must be: flags next to the
 //! other filters, mates after all that may remove or move a record, NM, MD and UQ after the last
 //! change of an alignment. Duplicates, sorting and recalibration come between the stages that
 //! change records and the two that remove tags: [`Steps::split_late`].
@@ -127,10 +127,10 @@ pub enum StepError {
         /// Those of the header.
         sequences: String,
     },
-    /// From which strand of its molecule a read is cannot be told.
+    /// From which strand of its molecule a read is cannot be determined.
     #[error(transparent)]
     Strand(#[from] StrandError),
-    /// The reference lacks sequences that records lie on.
+    /// The reference lacks sequences that records are on.
     #[error(transparent)]
     Reference(#[from] ReferenceError),
     /// What a step of one's own wants to say.
@@ -209,7 +209,7 @@ pub enum Stage {
     Custom,
     /// NM, MD and UQ are computed.
     Mismatches,
-    /// What tells the molecule of a read is set. Late, as the two behind it: it takes the place of
+    /// What names the molecule of a read is set. Late, as the two after it: it takes the place of
     /// a tag of the input, which duplicates may look at.
     Molecule,
     /// Named tags are removed. Late: after duplicates, sorting and recalibration.
@@ -233,7 +233,7 @@ pub trait RecordStep: Send + Sync {
     /// Name in messages and counts.
     fn name(&self) -> &'static str;
 
-    /// Where the step stands in the order.
+    /// Where the step is in the order.
     fn stage(&self) -> Stage {
         Stage::Custom
     }
@@ -260,7 +260,7 @@ pub(crate) trait TemplateStep: Send + Sync {
     /// Name in messages and counts.
     fn name(&self) -> &'static str;
 
-    /// Where the step stands in the order.
+    /// Where the step is in the order.
     fn stage(&self) -> Stage {
         Stage::Custom
     }

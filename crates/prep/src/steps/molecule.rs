@@ -13,12 +13,12 @@ use crate::duplicates::strand::Strand;
 pub struct MoleculeOptions {
     /// The tag.
     pub tag: [u8; 2],
-    /// The strand of the molecule is told, too.
+    /// The strand of the molecule is reported, too.
     pub is_duplex: bool,
 }
 
 /// Writes `REFERENCE:POSITION/` of every record into a tag, as Picard does, with the position of
-/// whichever of both mates lies on the reverse strand or is the mate of one that does not; and
+/// whichever of both mates is on the reverse strand or is the mate of one that is not; and
 /// where UMIs are those of duplexes, `/A` or `/B`, the strand. The reference of an unmapped record
 /// is `null`, as in Java.
 #[derive(Debug, Clone)]

@@ -43,7 +43,7 @@ pub struct StepOptions {
     pub fix_mates: Option<FixMatesOptions>,
     /// Replace or add a read group.
     pub read_group: Option<ReadGroupOptions>,
-    /// Tell molecules in a tag.
+    /// Write molecules in a tag.
     pub molecule: Option<MoleculeOptions>,
     /// Tags to remove.
     pub remove_tags: Vec<[u8; 2]>,
@@ -66,7 +66,7 @@ impl StepOptions {
         if let Some(dictionary) = &self.reference_dictionary {
             steps.add_record_step(ReplaceDictionary::new(header, dictionary)?);
         }
-        // Behind the dictionary records have its indices.
+        // After the dictionary records have its indices.
         let replaced = self.reference_dictionary.as_ref().unwrap_or(header);
         if let Some(options) = self.fix_mates {
             steps.add_template_step(FixMates::new(replaced, options));

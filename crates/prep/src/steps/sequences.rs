@@ -9,12 +9,12 @@ use seqloom_io::reference::ReferenceError;
 
 use super::{RecordStep, Stage, StepError, StepScratch, Verdict};
 
-/// The sequences of a header that its reference lacks; those of them that records lie on are noted
+/// The sequences of a header that its reference lacks; those of them that records are on are noted
 /// while records stream by, so that all can be named.
 #[derive(Debug, Default)]
 pub struct MissingSequences {
     path: PathBuf,
-    /// Index in the header, name, and whether a mapped record lies there; by index.
+    /// Index in the header, name, and whether a mapped record is there; by index.
     sequences: Vec<(usize, String, AtomicBool)>,
     /// The file holds none of the header's sequences.
     are_all: bool,
@@ -39,7 +39,7 @@ impl MissingSequences {
     }
 
     /// # Errors
-    /// Sequences are missing that records lie on.
+    /// Sequences are missing that records are on.
     pub fn check(&self) -> Result<(), ReferenceError> {
         let needed = self.sequences.iter().filter(|it| it.2.load(Ordering::Relaxed));
         let names: Vec<String> = needed.map(|it| it.1.clone()).collect();
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn another_reference_is_told_at_the_first_record() {
+    fn another_reference_is_reported_at_the_first_record() {
         let references = [Reference { name: "a".into(), length: 9 }];
         let missing = MissingSequences::new("ref.fa".into(), &references, &[0]);
         let mut body = body("r", 0, 0, 1, 4);

@@ -1,5 +1,5 @@
 //! Any bytes as records and as recalibration reports: what duplicate marking and recalibration must
-//! survive. The property tests beside this file and the fuzz targets call the same functions.
+//! survive. The property tests next to this file and the fuzz targets call the same functions.
 
 use std::sync::Arc;
 

@@ -17,10 +17,10 @@ enum Cell {
 
 use Cell::{Fraction, Whole};
 
-/// A column's name and what stands in it.
+/// A column's name and what is in it.
 type Column = (&'static str, fn(&AlignmentSummaryMetrics) -> Cell);
 
-/// Columns behind CATEGORY.
+/// Columns after CATEGORY.
 const COLUMNS: [Column; 32] = [
     ("TOTAL_READS", |row| Whole(row.total_reads)),
     ("PF_READS", |row| Whole(row.pf_reads)),

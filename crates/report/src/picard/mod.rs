@@ -26,7 +26,7 @@ const COVERAGE_MULTIPLES: u64 = 100;
 /// Decimals of a number in a metrics file.
 const DECIMALS: usize = 6;
 
-/// Digits behind the point that write any double above 5e-7 exactly (its last bit is at least
+/// Digits after the point that write any double above 5e-7 exactly (its last bit is at least
 /// 2^-73); smaller ones round to 0 all the same.
 const EXACT_DECIMALS: usize = 80;
 
@@ -139,7 +139,7 @@ fn write_whole_columns(
     write_columns(out, &keys, &columns)
 }
 
-/// What stands above the metrics.
+/// What is above the metrics.
 #[derive(Debug, Clone, Copy)]
 pub struct Heading<'a> {
     /// The command line, which is written on one line.
@@ -149,8 +149,8 @@ pub struct Heading<'a> {
 }
 
 impl Heading<'_> {
-    /// Writes the heading. MultiQC knows some files by the name of the tool in front, and takes the
-    /// name of the sample from the word behind; one of several words is left to the file's name.
+    /// Writes the heading. MultiQC knows some files by the leading name of the tool, and takes the
+    /// name of the sample from the word after; one of several words is left to the file's name.
     fn write(&self, out: &mut impl Write, tool: &str) -> fmt::Result {
         writeln!(out, "## htsjdk.samtools.metrics.StringHeader")?;
         if self.sample.is_empty() || self.sample.contains(char::is_whitespace) {

@@ -6,7 +6,7 @@ use super::{Axes, Findings, absent, as_bars, figure, line, share, table};
 use crate::page::{Cell, Figure, Section};
 use crate::plot::Point;
 
-/// Depths are drawn up to the one that this share of the positions lies below.
+/// Depths are drawn up to the one that this share of the positions is below.
 const DRAWN_SHARE: f64 = 0.999;
 /// GC contents that a smaller share of the windows has are not drawn: chance makes their coverage.
 const RARE_WINDOWS: f64 = 1e-3;

@@ -34,7 +34,7 @@ const MOST_BARS: usize = 110;
 pub struct Findings<'a> {
     /// Flags.
     pub tally: &'a Tally,
-    /// Of each kind that was asked for.
+    /// Of each kind that was requested.
     pub metrics: &'a GatheredMetrics,
     /// Sequences of the header.
     pub references: &'a [Reference],
@@ -148,7 +148,7 @@ fn absent(title: &'static str, why: &str) -> Section {
     Section { title, note: format!("Not here: {why}."), figures: Vec::new() }
 }
 
-/// A figure of lines, and the table behind them.
+/// A figure of lines, and the table after them.
 fn figure(
     title: &str,
     axes: Axes,

@@ -1,4 +1,4 @@
-//! Random SAM text and its reference, with all that counters of bases and qualities must tell
+//! Random SAM text and its reference, with all that counters of bases and qualities must know
 //! apart: no-calls, mismatches, clips and gaps of all kinds, adapters, tags, missing qualities.
 //!
 //! Left out is what ends Picard with an error: mapped reads without bases, reads of high mapping

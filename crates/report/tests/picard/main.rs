@@ -1,5 +1,5 @@
-//! Referee: Picard MarkDuplicates, samtools flagstat and samtools idxstats run beside ours on
-//! random hard data; every flag and every line of text must be equal.
+//! Referee: Picard MarkDuplicates, samtools flagstat and samtools idxstats run side by side with
+//! ours on random hard data; every flag and every line of text must be equal.
 //!
 //! The other metrics are compared in `quality_metrics`.
 //!
@@ -260,7 +260,7 @@ fn flags_metrics_and_counts_are_those_of_picard_and_samtools() {
     let releases = [PicardVersion::V3_5, PicardVersion::V2_27];
     for (version, release) in PICARD.into_iter().zip(releases) {
         let Some(picard) = find_picard(version) else { continue };
-        // The older one marks the same but where locations or read groups tell: see `tests/it`.
+        // The older one marks the same but where locations or read groups differ: see `tests/it`.
         let cases = &cases[..if release == PicardVersion::V3_5 { cases.len() } else { 2 }];
         for (name, data, mode, options) in cases {
             eprintln!("{version}: {name}");

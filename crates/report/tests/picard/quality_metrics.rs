@@ -1,4 +1,4 @@
-//! Referee: Picard's metrics programs and `samtools stats` beside ours; every line must be equal.
+//! Referee: Picard's metrics programs and `samtools stats` against ours; every line must be equal.
 
 use std::fs;
 use std::io::{BufRead, BufReader};

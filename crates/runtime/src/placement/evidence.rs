@@ -1,4 +1,4 @@
-//! Where pages really are, and how large: asked of the kernel, not concluded from what was wished.
+//! Where pages really are, and how large: read from the kernel, not concluded from what was wished.
 //!
 //! What a library allocates is found by comparing the process's mappings before and after
 //! ([`Mappings`]); the nodes of its pages by `move_pages` on a sample; their size by `smaps`.
@@ -11,7 +11,7 @@ use crate::sys::numa;
 
 /// Pages of a mapping that are looked at, at most.
 const SAMPLED_PAGES: usize = 16_384;
-/// Pages are asked for in portions of this.
+/// Pages are requested in portions of this.
 const PAGES_PER_CALL: usize = 4096;
 /// Mappings that are smaller are stacks, buffers and the like.
 const SMALLEST_RANGE_BYTES: usize = 64 << 10;
@@ -77,7 +77,7 @@ fn parse_range(text: &str) -> Option<Range<usize>> {
 }
 
 /// Pages of `ranges`: all, or of every so many neighbours one by chance. One in twelve, evenly,
-/// would be on every fourth node alone where pages lie on eight nodes in turn.
+/// would be on every fourth node alone where pages are on eight nodes in turn.
 fn sampled_pages(ranges: &[Range<usize>]) -> Vec<usize> {
     let pages: usize = ranges.iter().map(|range| range.len() / PAGE_BYTES).sum();
     let neighbours = pages.div_ceil(SAMPLED_PAGES).max(1);
@@ -109,7 +109,7 @@ impl Evidence {
     /// Looks at `ranges`: at every page, or at a sample where they are large.
     ///
     /// # Errors
-    /// When the kernel does not tell.
+    /// When the kernel does not report it.
     pub fn of(ranges: &[Range<usize>]) -> io::Result<Self> {
         let mut evidence = Self::default();
         for portion in sampled_pages(ranges).chunks(PAGES_PER_CALL) {
@@ -122,7 +122,7 @@ impl Evidence {
         Ok(evidence)
     }
 
-    /// Adds what `smaps` tells of mappings that overlap `ranges`.
+    /// Adds what `smaps` reports of mappings that overlap `ranges`.
     fn count_huge(&mut self, smaps: &str, ranges: &[Range<usize>]) {
         let mut counts = false;
         for line in smaps.lines() {

@@ -1,4 +1,4 @@
-//! Where workers run and where memory lies, on a machine with several NUMA nodes.
+//! Where workers run and where memory is, on a machine with several NUMA nodes.
 //!
 //! [`Plan::new`] decides from topology, limits and wishes; it is a pure function. A plan has
 //! *groups*: nodes with their CPUs, each with a copy of the index (a replica). Every worker has a
@@ -6,7 +6,7 @@
 //! the one that allocates a group's replica, and [`evidence`] asks the kernel where pages really
 //! are.
 //!
-//! *Invariant:* placement decides where bytes lie, never what they are; no result depends on it.
+//! *Invariant:* placement decides where bytes are, never what they are; no result depends on it.
 
 pub mod evidence;
 mod plan;
@@ -23,7 +23,7 @@ pub(crate) use crate::sys::numa::Region;
 pub use plan::{Group, Plan, Slot};
 pub use slot::{ask_for_huge_pages, drop_with_pages, keep_small, permitted, with_pages};
 
-/// Where the index lies.
+/// Where the index is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum IndexPlacement {
     /// By size: copies where they fit, else interleaved; nothing on a machine with one node.
@@ -60,7 +60,7 @@ pub enum PinOrder {
     Scatter,
 }
 
-/// Where a group's memory lies, within the nodes of the group.
+/// Where a group's memory is, within the nodes of the group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum GroupMemory {
     /// There and nowhere else.
@@ -84,10 +84,10 @@ pub enum HugePages {
     Off,
 }
 
-/// What the user asks for.
+/// What the user requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Wishes {
-    /// Where the index lies.
+    /// Where the index is.
     pub index: IndexPlacement,
     /// How workers are pinned; `None` leaves it to the plan.
     pub pin: Option<(PinLevel, PinOrder)>,
@@ -116,7 +116,7 @@ pub enum PlacementError {
     /// More groups than workers.
     #[error("--instances {instances} needs as many threads; -t is {threads}")]
     TooFewThreads {
-        /// Groups asked for.
+        /// Groups requested.
         instances: usize,
         /// Workers.
         threads: usize,

@@ -14,7 +14,7 @@ const SMALL_PER_NODE_BYTES: u64 = 64 << 20;
 /// A node's memory that an index must leave to all else, in percent of the index.
 const SPARE_PERCENT: u64 = 10;
 
-/// Workers that share a replica of the index, and the nodes it lies on.
+/// Workers that share a replica of the index, and the nodes it is on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
     /// Nodes with the group's memory.
@@ -45,7 +45,7 @@ pub struct Plan {
     pub groups: Vec<Group>,
     /// A slot for every worker.
     pub slots: Vec<Slot>,
-    /// Whether groups were asked for by number: their workers keep to their replica, pinned or not.
+    /// Whether groups were requested by number: their workers keep to their replica, pinned or not.
     pub(crate) instances: bool,
     /// How narrowly workers are pinned.
     pub pin: PinLevel,
@@ -106,7 +106,7 @@ impl Plan {
         replicas_fit: impl Fn(usize) -> bool,
     ) -> Result<Self, PlacementError> {
         let homes = homes(topology, limits);
-        // Unless asked otherwise workers are spread, so that every node's memory is used alike.
+        // Unless requested otherwise workers are spread, so that every node's memory is used alike.
         let order = wishes.pin.map_or(PinOrder::Scatter, |(_, order)| order);
         let cpus = cpu_order(topology, &homes, order);
         let mut plan = if let Some((instances, memory)) = wishes.instances {
@@ -166,7 +166,7 @@ impl Plan {
                 (IndexPlacement::Interleave, "copies do not fit the memory cap")
             }
             IndexPlacement::Auto => (IndexPlacement::Replicate, "a copy fits every node"),
-            asked => (asked, "asked for"),
+            wish => (wish, "asked for"),
         };
         let mut plan = match placement {
             IndexPlacement::Replicate => {

@@ -25,7 +25,7 @@ fn plan(recording: &str, wishes: Wishes, threads: usize, index_bytes: u64) -> Pl
     Plan::new((&topology, &limits), &wishes, threads, index_bytes, |_| true).unwrap()
 }
 
-fn asked(index: IndexPlacement) -> Wishes {
+fn wish(index: IndexPlacement) -> Wishes {
     Wishes { index, ..Wishes::default() }
 }
 
@@ -64,31 +64,31 @@ fn auto_follows_the_size_of_the_index() {
 fn copies_that_do_not_fit_the_cap_are_not_made() {
     let (topology, limits) = machine(NPS4);
     let wishes = Wishes::default();
-    let asked_for = std::cell::Cell::new(0);
+    let requested = std::cell::Cell::new(0);
     let fit = |replicas| {
-        asked_for.set(replicas);
+        requested.set(replicas);
         false
     };
     let made = Plan::new((&topology, &limits), &wishes, 32, SMALL, fit).unwrap();
-    assert_eq!((made.placement, asked_for.get()), (IndexPlacement::Interleave, 8));
+    assert_eq!((made.placement, requested.get()), (IndexPlacement::Interleave, 8));
     assert_eq!(made.groups[0].index, MemoryPolicy::Interleave(IdSet::parse("0-7").unwrap()));
 }
 
 #[test]
-fn a_copy_that_does_not_fit_is_refused_when_it_was_asked_for() {
+fn a_copy_that_does_not_fit_is_refused_when_it_was_requested() {
     let (topology, limits) = machine(NPS4);
     let refused = |wishes: Wishes, threads| {
         let made = Plan::new((&topology, &limits), &wishes, threads, 1 << 30, |_| true);
         made.unwrap_err().to_string()
     };
-    assert!(refused(asked(IndexPlacement::Replicate), 32).contains("nodes 0 have"));
+    assert!(refused(wish(IndexPlacement::Replicate), 32).contains("nodes 0 have"));
     assert!(refused(instances(2, GroupMemory::Bind), 32).contains("nodes 0-3 have"));
     assert!(refused(instances(9, GroupMemory::Bind), 8).contains("-t is 8"));
 }
 
 #[test]
-fn replicas_lie_where_workers_are() {
-    let made = plan(NPS4, asked(IndexPlacement::Replicate), 32, SMALL);
+fn replicas_are_where_workers_are() {
+    let made = plan(NPS4, wish(IndexPlacement::Replicate), 32, SMALL);
     assert_eq!(group_nodes(&made), ["0", "1", "2", "3", "4", "5", "6", "7"]);
     assert!(made.groups.iter().all(|g| g.index == MemoryPolicy::Bind(g.nodes.clone())));
     assert_eq!(made.pin, PinLevel::Node);
@@ -98,12 +98,12 @@ fn replicas_lie_where_workers_are() {
     assert!(made.slots.iter().all(|s| s.cpus.as_ref() == Some(&made.groups[s.group].cpus)));
     // Two workers fill the cores of the first node; scattered, each has a node of its own.
     let pin = Some((PinLevel::Core, PinOrder::Compact));
-    let made = plan(NPS4, Wishes { pin, ..asked(IndexPlacement::Replicate) }, 2, SMALL);
+    let made = plan(NPS4, Wishes { pin, ..wish(IndexPlacement::Replicate) }, 2, SMALL);
     assert_eq!(group_nodes(&made), ["0"]);
-    let made = plan(NPS4, asked(IndexPlacement::Replicate), 2, SMALL);
+    let made = plan(NPS4, wish(IndexPlacement::Replicate), 2, SMALL);
     assert_eq!(group_nodes(&made), ["0", "1"]);
     let pin = Some((PinLevel::Core, PinOrder::Scatter));
-    let made = plan(NPS4, Wishes { pin, ..asked(IndexPlacement::Replicate) }, 4, SMALL);
+    let made = plan(NPS4, Wishes { pin, ..wish(IndexPlacement::Replicate) }, 4, SMALL);
     assert_eq!(group_nodes(&made), ["0", "1", "2", "3"]);
     assert_eq!(slot_cpus(&made), ["0", "4", "8", "12"]);
 }
@@ -112,7 +112,7 @@ fn replicas_lie_where_workers_are() {
 fn cores_are_filled_before_their_second_threads() {
     let pinned = |order, threads| {
         let pin = Some((PinLevel::Core, order));
-        let wishes = Wishes { pin, ..asked(IndexPlacement::Default) };
+        let wishes = Wishes { pin, ..wish(IndexPlacement::Default) };
         slot_cpus(&plan(NPS4, wishes, threads, SMALL))
     };
     let compact = pinned(PinOrder::Compact, 34);
@@ -127,10 +127,10 @@ fn cores_are_filled_before_their_second_threads() {
 #[test]
 fn masks_and_quotas_are_obeyed() {
     let pin = Some((PinLevel::Core, PinOrder::Compact));
-    let made = plan(CONTAINER, Wishes { pin, ..asked(IndexPlacement::Interleave) }, 9, SMALL);
+    let made = plan(CONTAINER, Wishes { pin, ..wish(IndexPlacement::Interleave) }, 9, SMALL);
     assert_eq!(slot_cpus(&made), ["4", "5", "6", "7", "8", "9", "10", "11", "4"]);
     assert_eq!(made.groups[0].index, MemoryPolicy::Interleave(IdSet::parse("1-2").unwrap()));
-    // With a quota, threads are not pinned unless that is asked for.
+    // With a quota, threads are not pinned unless that is requested.
     let made = plan(CONTAINER, Wishes::default(), 8, SMALL);
     assert_eq!((made.pin, group_nodes(&made)), (PinLevel::None, vec!["1".into(), "2".into()]));
     assert!(made.slots.iter().all(|slot| slot.cpus.is_none()));
@@ -138,11 +138,11 @@ fn masks_and_quotas_are_obeyed() {
 
 #[test]
 fn cpus_without_memory_use_the_nearest_and_memory_without_cpus_is_left_alone() {
-    let made = plan(NO_MEMORY, asked(IndexPlacement::Replicate), 6, SMALL);
+    let made = plan(NO_MEMORY, wish(IndexPlacement::Replicate), 6, SMALL);
     assert_eq!(group_nodes(&made), ["0", "1", "3"]);
     let cpus: Vec<_> = made.groups.iter().map(|group| group.cpus.to_string()).collect();
     assert_eq!(cpus, ["0-1,4-5", "2", "7"]);
-    let made = plan(MEMORY_ONLY, asked(IndexPlacement::Interleave), 4, SMALL);
+    let made = plan(MEMORY_ONLY, wish(IndexPlacement::Interleave), 4, SMALL);
     assert_eq!(group_nodes(&made), ["0"]);
 }
 
@@ -171,12 +171,12 @@ fn small_pages_for_a_small_index_that_is_interleaved() {
     fn t(wishes: Wishes, index_bytes: u64, small_pages: bool) {
         assert_eq!(plan(NPS4, wishes, 32, index_bytes).small_pages, small_pages, "{wishes:?}");
     }
-    let interleave = asked(IndexPlacement::Interleave);
+    let interleave = wish(IndexPlacement::Interleave);
     t(interleave, SMALL, true);
     t(interleave, 1 << 30, false);
     t(Wishes { huge_pages: HugePages::On, ..interleave }, SMALL, false);
     t(Wishes { huge_pages: HugePages::Off, ..interleave }, 1 << 30, true);
-    t(asked(IndexPlacement::Default), SMALL, false);
+    t(wish(IndexPlacement::Default), SMALL, false);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Proof that this machine does what a policy says: memory is placed and then read back.
 //!
-//! Each probe maps memory, has it placed, touches every page and asks the kernel for the node of
+//! Each probe maps memory, has it placed, touches every page and queries the kernel for the node of
 //! each. A probe passes only if all pages are where they should be.
 
 use std::io;
@@ -151,7 +151,7 @@ fn moved(nodes: &IdSet) -> io::Result<Option<Finding>> {
 }
 
 /// Every plan tried out: each worker takes its slot and each replica's loader its own, on threads
-/// of their own; where they run and where their memory comes to lie must be what the plan says.
+/// of their own; where they run and where their memory comes to be must be what the plan says.
 ///
 /// # Errors
 /// When the kernel refuses a call.
@@ -228,7 +228,7 @@ impl Finding {
     }
 }
 
-/// Where a thread came to run and its memory to lie.
+/// Where a thread came to run and its memory to be.
 struct TakenSlot {
     cpu: u32,
     group: usize,
@@ -262,7 +262,7 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn this_machine_places_memory_as_told() {
+    fn this_machine_places_memory_as_planned() {
         let topology = Topology::read(Path::new("/")).unwrap();
         let limits = Limits::of_this_process(Path::new("/"), &topology);
         match run(&topology, &limits) {

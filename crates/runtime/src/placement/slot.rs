@@ -25,7 +25,7 @@ impl Plan {
     }
 
     /// Puts the calling thread on the slot of `worker`: pins it, and has its memory taken from
-    /// where its group's private memory lies. Whatever the thread allocates should come after.
+    /// where its group's private memory is. Whatever the thread allocates should come after.
     ///
     /// # Errors
     /// When the kernel refuses.
@@ -95,7 +95,7 @@ fn bring_stack() -> io::Result<()> {
     if elsewhere.is_empty() { Ok(()) } else { numa::move_pages(&elsewhere, here) }
 }
 
-/// Where the stack of the calling thread lies, and its thread-local memory.
+/// Where the stack of the calling thread is, and its thread-local memory.
 pub(super) fn stack_evidence() -> io::Result<Evidence> {
     Evidence::of(&[numa::own_stack()?])
 }
@@ -134,8 +134,8 @@ pub fn keep_small(ranges: &[Range<usize>]) -> io::Result<()> {
     ranges.iter().try_for_each(|range| numa::advise_huge(range, false))
 }
 
-/// Asks the kernel for huge pages under `memory`, which has not been touched yet. Where it refuses,
-/// pages are small.
+/// Requests huge pages of the kernel under `memory`, which has not been touched yet. Where it
+/// refuses, pages are small.
 pub fn ask_for_huge_pages<T>(memory: &mut [T]) {
     let pages = numa::whole_pages(memory, PAGE_BYTES);
     // Speed alone depends on it.

@@ -115,7 +115,7 @@ pub(crate) fn current_place() -> io::Result<ThreadPlace> {
     checked(result).map(|_| ThreadPlace { cpu, node })
 }
 
-/// For each address, the node that its page lies on; `None` where there is no page yet.
+/// For each address, the node that its page is on; `None` where there is no page yet.
 pub(crate) fn nodes_of_pages(addresses: &[usize]) -> io::Result<Vec<Option<u32>>> {
     let mut status = vec![-1i32; addresses.len()];
     let nowhere = ptr::null::<libc::c_int>();
@@ -156,7 +156,7 @@ pub(crate) fn move_pages(addresses: &[usize], node: u32) -> io::Result<()> {
     checked(result).map(|_| ())
 }
 
-/// Addresses of the calling thread's stack, in which its thread-local memory lies too.
+/// Addresses of the calling thread's stack, in which its thread-local memory is too.
 pub(crate) fn own_stack() -> io::Result<Range<usize>> {
     let mut attributes = std::mem::MaybeUninit::<libc::pthread_attr_t>::uninit();
     let (mut start, mut length_bytes) = (ptr::null_mut(), 0);
@@ -178,8 +178,8 @@ pub(crate) fn own_stack() -> io::Result<Range<usize>> {
 }
 
 /// Whether the kernel should back a range of mapped addresses by huge pages.
-pub(crate) fn advise_huge(addresses: &Range<usize>, wanted: bool) -> io::Result<()> {
-    let advice = if wanted { libc::MADV_HUGEPAGE } else { libc::MADV_NOHUGEPAGE };
+pub(crate) fn advise_huge(addresses: &Range<usize>, requested: bool) -> io::Result<()> {
+    let advice = if requested { libc::MADV_HUGEPAGE } else { libc::MADV_NOHUGEPAGE };
     // SAFETY: these two advices change the size of pages and never what they hold; the kernel
     // refuses a range that is not mapped.
     let result =

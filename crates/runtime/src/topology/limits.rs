@@ -22,7 +22,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The limits of this process, read below `root`; the mask is asked of the kernel.
+    /// The limits of this process, read below `root`; the mask is read from the kernel.
     ///
     /// The mask is that of the calling thread: ask before a thread is pinned.
     #[must_use]

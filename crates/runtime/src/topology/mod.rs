@@ -1,8 +1,8 @@
 //! The shape of the machine: nodes, packages, cores, CPUs, distances, memory, page sizes.
 //!
 //! All is read from `sys/devices/system` below a root folder, so that tests read recorded machines.
-//! What a kernel does not tell (no NUMA, no topology folder) is filled in as the simplest machine:
-//! one node, each CPU a core. What it tells in a form that is none is an error.
+//! What a kernel does not report (no NUMA, no topology folder) is filled in as the simplest
+//! machine: one node, each CPU a core. What it reports in a malformed form is an error.
 
 mod ids;
 mod limits;
@@ -41,7 +41,7 @@ pub struct Cpu {
     pub id: u32,
     /// Socket.
     pub package: u32,
-    /// Number of the core within its package; only `siblings` tells cores apart for sure.
+    /// Number of the core within its package; only `siblings` distinguishes cores for sure.
     pub core: u32,
     /// Threads of the same core, this one too.
     pub siblings: IdSet,
@@ -73,7 +73,7 @@ pub struct Node {
     pub memory_bytes: u64,
     /// Memory that nobody uses.
     pub free_bytes: u64,
-    /// Memory that is free or holds only copies of files, which the kernel drops when asked.
+    /// Memory that is free or holds only copies of files, which the kernel drops on request.
     pub available_bytes: u64,
     /// Huge pages set aside, by size.
     pub huge_pools: Vec<HugePool>,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use seqloom_runtime::error::Place;
 
-/// One read, or one stretch of a file, that could not be read.
+/// One read, or one part of a file, that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     /// The file.

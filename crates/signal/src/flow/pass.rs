@@ -45,7 +45,7 @@ pub struct Components {
 /// A batch of stored reads and the file they are from.
 #[derive(Default)]
 pub struct Work {
-    /// The file; `None` when there was only a fault to tell of.
+    /// The file; `None` when there was only a fault to report.
     pub store: Option<Arc<dyn SignalStore>>,
     /// Which of the inputs that file is.
     pub input: usize,

@@ -8,7 +8,7 @@ pub struct Copy;
 /// The records of a batch as they are stored.
 #[derive(Debug, Default)]
 pub struct Copied {
-    /// All of them, one behind the other.
+    /// All of them, one after the other.
     pub bytes: Vec<u8>,
     /// What was read and lost.
     pub tally: Tally,

@@ -66,9 +66,9 @@ impl Dataset {
 
     fn is_of(&self, header: &SignalHeader) -> bool {
         let values = |name: &str| header.attributes.get(name.as_bytes());
-        let all = |name: &str, wanted: &[&str]| {
+        let all = |name: &str, required: &[&str]| {
             values(name).is_some_and(|values| {
-                values.iter().all(|value| wanted.iter().any(|it| it.as_bytes() == value))
+                values.iter().all(|value| required.iter().any(|it| it.as_bytes() == value))
             })
         };
         // One of the two may be missing: FAST5 knows the first, POD5 the second.
@@ -94,12 +94,12 @@ impl Dataset {
     pub(crate) fn check(&self, read: &SignalRead) -> Result<(), String> {
         let name = self.name;
         if read.digitisation != self.digitisation {
-            let (found, wanted) = (read.digitisation, self.digitisation);
-            return Err(format!("digitisation is {found}, not {wanted} as for {name}"));
+            let (found, required) = (read.digitisation, self.digitisation);
+            return Err(format!("digitisation is {found}, not {required} as for {name}"));
         }
         if read.sampling_rate != self.rate_hz {
-            let (found, wanted) = (read.sampling_rate, self.rate_hz);
-            return Err(format!("sampling rate is {found}, not {wanted} as for {name}"));
+            let (found, required) = (read.sampling_rate, self.rate_hz);
+            return Err(format!("sampling rate is {found}, not {required} as for {name}"));
         }
         Ok(())
     }

@@ -27,14 +27,14 @@ pub enum DemuxError {
         name: String,
     },
     /// A line has too few columns.
-    #[error("line {line}: there are {found} columns; the one of {name} is column {wanted}")]
+    #[error("line {line}: there are {found} columns; the one of {name} is column {required}")]
     ShortLine {
         /// The line, from 1.
         line: u64,
         /// Columns it has.
         found: usize,
         /// The column looked for, from 1.
-        wanted: usize,
+        required: usize,
         /// Its name.
         name: String,
     },
@@ -88,7 +88,7 @@ impl DemuxTable {
                 let short = || DemuxError::ShortLine {
                     line: number,
                     found: columns.len(),
-                    wanted: at + 1,
+                    required: at + 1,
                     name: name.to_owned(),
                 };
                 columns.get(at).copied().ok_or_else(short)

@@ -93,7 +93,7 @@ impl Content {
     }
 }
 
-/// Lets each read through once; asked in the order of the reads.
+/// Lets each read through once; called in the order of the reads.
 #[derive(Debug, Default)]
 pub struct Deduplication {
     seen: SeenReads<Content>,

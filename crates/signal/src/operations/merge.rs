@@ -5,7 +5,7 @@
 //! by name, enums first as they are met, then the others in byte order. Differences of attributes
 //! between files of the same run are an error, or, where allowed, leave the attribute empty.
 //! (slow5tools 1.3.0 forgets a difference when a later comparison finds none; here each counts.)
-//! Where asked for, enums of one name are joined too: the labels of all files, in the order met.
+//! Where requested, enums of one name are joined too: the labels of all files, in the order met.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use seqloom_format::signal::{
 };
 use seqloom_runtime::error::{Class, Place, RunError};
 
-/// The attribute that tells runs apart.
+/// The attribute that distinguishes runs.
 const RUN_ID: &[u8] = b"run_id";
 /// Most labels of an enum: a value is a byte, and 255 is "missing".
 const MAX_LABELS: usize = 255;
@@ -281,14 +281,14 @@ impl HeaderUnion {
             run_id: String::from_utf8_lossy(value(&header.attributes, RUN_ID, group)).into_owned(),
             attributes: words.collect::<Vec<_>>().join(", "),
         };
-        let told = format!("{}: {misfit}", path.display());
+        let reported = format!("{}: {misfit}", path.display());
         match self.options.differences {
             Differences::Refuse => return Err(misfit),
             Differences::First => {
-                self.warnings.push(format!("{told}; those of the first file are kept"));
+                self.warnings.push(format!("{reported}; those of the first file are kept"));
                 return Ok(());
             }
-            Differences::Empty => self.warnings.push(format!("{told}; they are left empty")),
+            Differences::Empty => self.warnings.push(format!("{reported}; they are left empty")),
         }
         let groups = self.runs.len();
         for name in differing {
@@ -315,7 +315,7 @@ fn value<'a>(attributes: &'a BTreeMap<Vec<u8>, Vec<Vec<u8>>>, name: &[u8], group
     values.get(group as usize).map(Vec::as_slice).unwrap_or_default()
 }
 
-/// Which field of a file each auxiliary field of the output is, and what stands in its place where
+/// Which field of a file each auxiliary field of the output is, and what is in its place where
 /// the file has none. `None` when the fields are the same.
 #[derive(Debug, Default)]
 pub(crate) struct FieldMap {

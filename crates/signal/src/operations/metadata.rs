@@ -6,7 +6,7 @@ use seqloom_format::slow5::text;
 use crate::flow::pass::{Components, Stage, StoredRead, Tally, Work};
 use crate::store::{DecodeScratch, ReadError};
 
-/// Columns of a SLOW5 line in front of the auxiliary ones.
+/// Columns of a SLOW5 line before the auxiliary ones.
 const PRIMARY_COLUMNS: usize = 8;
 /// The column of the number of samples; that of the samples follows.
 const SAMPLES_COLUMN: usize = 6;
@@ -22,7 +22,7 @@ pub struct Skim<'a> {
 /// The lines of a batch.
 #[derive(Debug, Default)]
 pub struct Skimmed {
-    /// All of them, one behind the other.
+    /// All of them, one after the other.
     pub text: Vec<u8>,
     /// What was read and lost.
     pub tally: Tally,

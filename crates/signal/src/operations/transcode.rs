@@ -27,7 +27,7 @@ pub enum Encoding {
 }
 
 impl Encoding {
-    /// The bytes in front of the records.
+    /// The bytes before the records.
     ///
     /// # Errors
     /// When the header cannot be written in this encoding.
@@ -43,7 +43,7 @@ impl Encoding {
         Ok(out)
     }
 
-    /// The bytes behind the records.
+    /// The bytes after the records.
     #[must_use]
     pub fn end(self) -> &'static [u8] {
         match self {
@@ -99,7 +99,7 @@ pub struct EncodedRead {
 /// The records of a batch.
 #[derive(Debug, Default)]
 pub struct Encoded {
-    /// All records, one behind the other.
+    /// All records, one after the other.
     pub bytes: Vec<u8>,
     /// Where each ends and goes to.
     pub reads: Vec<EncodedRead>,
@@ -340,7 +340,7 @@ pub struct DeflatedRead {
 /// The reads of a batch.
 #[derive(Debug, Default)]
 pub struct Deflated {
-    /// Buffers of reads; those behind [`Deflated::count`] hold older ones.
+    /// Buffers of reads; those after [`Deflated::count`] hold older ones.
     buffers: Vec<DeflatedRead>,
     count: usize,
     /// What was read and lost.

@@ -18,7 +18,7 @@ const PIECE_BYTES: usize = 1 << 15;
 /// Shared memory is given back to the system when a read leaves more of it behind.
 const KEEP_SHARED_BYTES: u64 = 8 << 20;
 
-/// Bytes of a record's length, in front of it.
+/// Bytes of a record's length, before it.
 const LENGTH_BYTES: usize = 8;
 
 /// Why there is no answer.

@@ -4,14 +4,14 @@
 //! Gamaarachchi 2020 (thesis, chapter on nanopore I/O) reads FAST5 in a pool of processes because
 //! libhdf5 serialises threads. This is that pool, with what it lacked there: a worker is this
 //! program started once more, never a fork of a process with threads; it is handed one read at a
-//! time, of whichever file is next, and keeps the file open while its reads are asked for; nothing
+//! time, of whichever file is next, and keeps the file open while its reads are requested; nothing
 //! that it answers is trusted; and it ends with its parent.
 //!
 //! No thread is made here. A thread that wants a read borrows a worker, talks to it, and gives it
 //! back: `-t N` threads have N workers at most, one of each pair being asleep.
 //!
-//! Invariants: a worker that dies or is too slow loses the read that it was asked for and no other;
-//! it is reaped at once, and replaced when the next one is wanted; after
+//! Invariants: a worker that dies or is too slow loses the read that it works on and no other;
+//! it is reaped at once, and replaced when the next one is requested; after
 //! [`Fast5PoolOptions::max_deaths`] there is no replacement, and reads are lost one by one.
 
 mod channel;
@@ -47,7 +47,7 @@ pub use worker::{OpenByPath, WorkerError, WorkerOptions, run as run_worker};
 pub(crate) struct Fast5PoolOptions {
     /// The program that is a worker.
     pub(crate) program: PathBuf,
-    /// What makes it one: its first arguments. Behind them come `--shared-descriptor N --parent N`.
+    /// What makes it one: its first arguments. After them come `--shared-descriptor N --parent N`.
     pub(crate) arguments: Vec<OsString>,
     /// How long an answer may take. Disks that stall are waited for; workers that hang are not.
     pub(crate) timeout: Duration,
@@ -72,7 +72,7 @@ pub struct Fast5Pool {
     files: AtomicU64,
 }
 
-/// Why a worker gave nothing. The words stand behind the name of file and read.
+/// Why a worker gave nothing. The words are after the name of file and read.
 #[derive(Debug, thiserror::Error)]
 enum PoolError {
     /// The file or read is bad; the worker is in order.
@@ -176,7 +176,7 @@ impl Fast5Pool {
         })
     }
 
-    /// A pool without workers; they are started when they are wanted.
+    /// A pool without workers; they are started when they are requested.
     #[must_use]
     pub(crate) fn new(options: Fast5PoolOptions) -> Self {
         let (deaths, files) = (AtomicU64::new(0), AtomicU64::new(0));

@@ -2,7 +2,7 @@
 //!
 //! A frame is its length (4 bytes), a kind (1), a sequence number (8) and a body. Headers and reads
 //! travel as the header and the records of a BLOW5 file, so that what a worker sends goes through
-//! the codec that reads foreign files. Samples do not travel: they lie in memory that both share.
+//! the codec that reads foreign files. Samples do not travel: they are in memory that both share.
 //!
 //! Neither side trusts the other: every length is checked against the bytes that are there.
 
@@ -29,7 +29,7 @@ pub(super) const COMPRESSION: Compression =
 #[error("malformed frame: {0}")]
 pub(super) struct BadFrame(pub(super) &'static str);
 
-/// What a worker is asked for.
+/// A request to a worker.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Request<'a> {
     /// To open a file and say what is in it.
@@ -47,7 +47,7 @@ pub(super) enum Reply<'a> {
     Opened { header: &'a [u8], names: &'a [u8] },
     /// The file is open.
     Attached,
-    /// A record without samples, and where these lie.
+    /// A record without samples, and where these are.
     Read { offset_bytes: u64, samples: u64, record: &'a [u8] },
     /// It cannot be done, and why.
     Failed { reason: &'a [u8] },
@@ -71,7 +71,7 @@ impl<'a> Fields<'a> {
         Ok(u64::from_le_bytes(self.array()?))
     }
 
-    /// A piece with its length in front.
+    /// A piece preceded by its length.
     fn piece(&mut self) -> Result<&'a [u8], BadFrame> {
         let length = u32::from_le_bytes(self.array()?);
         self.take(length as usize)
@@ -97,7 +97,7 @@ fn piece(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), BadFrame> {
     Ok(())
 }
 
-/// Puts the length in front.
+/// Puts the length first.
 fn finish(out: &mut [u8]) -> Result<(), BadFrame> {
     let length = u32::try_from(out.len() - 4).ok().filter(|&length| length <= MAX_FRAME_BYTES);
     let length = length.ok_or(BadFrame("it is too long"))?;
@@ -151,7 +151,7 @@ impl<'a> Request<'a> {
         finish(out)
     }
 
-    /// From a frame behind its length, with its sequence number.
+    /// From a frame after its length, with its sequence number.
     pub(super) fn parse(frame: &'a [u8]) -> Result<(u64, Self), BadFrame> {
         let mut fields = Fields(frame);
         let [kind] = fields.array()?;
@@ -197,7 +197,7 @@ impl<'a> Reply<'a> {
         finish(out)
     }
 
-    /// From a frame behind its length, with its sequence number.
+    /// From a frame after its length, with its sequence number.
     pub(super) fn parse(frame: &'a [u8]) -> Result<(u64, Self), BadFrame> {
         let mut fields = Fields(frame);
         let [kind] = fields.array()?;
@@ -247,7 +247,7 @@ pub(super) fn read_frame(input: &mut impl Read, frame: &mut Vec<u8>) -> io::Resu
     Ok(true)
 }
 
-/// Appends read ids, each with its length in front.
+/// Appends read ids, each preceded by its length.
 pub(super) fn append_names<'a>(
     mut names: impl Iterator<Item = &'a [u8]>,
     out: &mut Vec<u8>,
@@ -255,7 +255,7 @@ pub(super) fn append_names<'a>(
     names.try_for_each(|name| piece(name, out))
 }
 
-/// Read ids, one behind the other.
+/// Read ids, one after the other.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Names {
     texts: Vec<u8>,

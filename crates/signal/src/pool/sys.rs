@@ -54,14 +54,14 @@ pub(super) fn end_with_parent(parent: u32) -> io::Result<()> {
     PARENT.store(expected, Ordering::SeqCst);
     // SAFETY: an all-zero `sigaction` is valid; the handler makes async-signal-safe calls only;
     // `prctl` takes a number here.
-    let (installed, asked) = unsafe {
+    let (installed, requested) = unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = on_lost_thread as *const () as usize;
         action.sa_flags = libc::SA_RESTART;
         let installed = libc::sigaction(libc::SIGUSR1, &raw const action, std::ptr::null_mut());
         (installed, libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGUSR1 as libc::c_ulong))
     };
-    if installed != 0 || asked != 0 {
+    if installed != 0 || requested != 0 {
         return Err(io::Error::last_os_error());
     }
     // It may have ended before the request.

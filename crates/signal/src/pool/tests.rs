@@ -1,4 +1,4 @@
-//! The parent against workers that lie, hang or leave, and against one that does its work.
+//! The parent against workers that answer wrongly, hang or leave, and one that does its work.
 
 use super::channel::{Channel, ChannelError};
 use super::protocol::{self, COMPRESSION, Reply, Request};
@@ -209,7 +209,7 @@ fn open_error(pool: &Arc<Fast5Pool>) -> String {
 }
 
 #[test]
-fn how_a_worker_ended_is_told() {
+fn how_a_worker_ended_is_reported() {
     assert_eq!(open_error(&scripted("kill -9 $$", 9)), "its worker process was killed by signal 9");
     assert_eq!(
         open_error(&scripted("kill -11 $$", 9)),

@@ -16,13 +16,13 @@ use seqloom_format::hdf5::Hdf5File;
 use seqloom_format::signal::SignalRead;
 use seqloom_format::slow5::binary::RecordEncoder;
 use seqloom_format::slow5::{RecordError, header};
-use seqloom_io::random::RandomFile;
+use seqloom_io::RandomFile;
 
 use super::protocol::{self, BadFrame, COMPRESSION, Reply, Request};
 use super::sys;
 use crate::store::fast5::{Engine, Fast5File, Fast5Options, Fast5Scratch};
 
-/// Environment variable of tests, `READ_ID=FILE`: a worker that is asked for this read writes its
+/// Environment variable of tests, `READ_ID=FILE`: a worker that gets this read writes its
 /// process number to FILE and waits for ever, unless FILE is there already.
 const HOLD: &str = "SEQLOOM_FAST5_HOLD";
 

@@ -7,7 +7,7 @@ use memchr::memchr;
 use seqloom_format::slow5::binary::{self, Frame};
 use seqloom_format::slow5::{FrameError, MAX_BODY_BYTES};
 
-/// Bytes of the length in front of a BLOW5 record.
+/// Bytes of the length before a BLOW5 record.
 pub(super) const PREFIX_BYTES: u64 = binary::LENGTH_BYTES as u64;
 
 /// Longest line that is read, as for records of BLOW5: far beyond any read.
@@ -16,7 +16,7 @@ pub(crate) const MAX_LINE_BYTES: u64 = MAX_BODY_BYTES as u64;
 /// What makes the rest of a file unreadable, or one record of it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum FrameDefect {
-    /// What stands there is no record of BLOW5.
+    /// What is there is no record of BLOW5.
     #[error(transparent)]
     Record(#[from] FrameError),
     /// The last line of a SLOW5 file has no line feed.
@@ -27,14 +27,14 @@ pub(crate) enum FrameDefect {
     LongLine,
 }
 
-/// What stands at a record boundary.
+/// What is at a record boundary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Found {
     /// A whole record of so many bytes, its length or line feed included.
     Record(usize),
-    /// Not enough bytes to say; this many are wanted, never more than the file has.
+    /// Not enough bytes to say; this many are needed, never more than the file has.
     More(u64),
-    /// A record that cannot be read, of so many bytes; the next boundary is behind it.
+    /// A record that cannot be read, of so many bytes; the next boundary is after it.
     Skip(u64, FrameDefect),
     /// The end of the file.
     End,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use seqloom_format::signal::Slow5Version;
 use seqloom_format::slow5::{IndexError, index};
-use seqloom_io::beside::with_suffix;
+use seqloom_io::sidecars::with_suffix;
 use seqloom_runtime::error::{Class, Place, RunError};
 
 use super::requests::Location;
@@ -40,7 +40,7 @@ pub enum IndexFileError {
         /// Its version.
         version: Slow5Version,
     },
-    /// A read is said to lie where the file has none.
+    /// A read is said to be where the file has none.
     #[error(
         "{}: read {read_id} would end at byte {end} of a file of {size_bytes}; index the file \
          again",
@@ -88,7 +88,7 @@ impl RunError for IndexFileError {
     }
 }
 
-/// Where the index of a file lies: beside it, its name with `.idx` behind.
+/// Where the index of a file is: next to it, its name followed by `.idx`.
 #[must_use]
 pub fn index_path(data: &Path) -> PathBuf {
     with_suffix(data, ".idx")

@@ -20,10 +20,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use seqloom_format::read_at::ReadAt;
+use seqloom_format::ReadAt;
 use seqloom_format::signal::{SignalHeader, SignalRead};
 use seqloom_format::slow5::Compression;
-use seqloom_io::random::RandomFile;
+use seqloom_io::RandomFile;
 use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::trace;
 
@@ -54,7 +54,7 @@ pub enum StoreFormat {
 }
 
 impl StoreFormat {
-    /// Whether its files are records, one behind the other, of which an index file can tell where
+    /// Whether its files are records, one after the other, of which an index file can say where
     /// they are; the others have a table of their reads.
     #[must_use]
     pub fn has_records(self) -> bool {
@@ -190,15 +190,15 @@ pub struct Frame {
     pub size_bytes: u64,
 }
 
-/// Some reads of a file as they are stored, one behind the other. Buffers are kept when it is
+/// Some reads of a file as they are stored, one after the other. Buffers are kept when it is
 /// filled again.
 #[derive(Debug, Default)]
 pub struct FrameBatch {
-    /// Stored bytes; one behind the other without a gap when they come from [`SignalStore::next`].
+    /// Stored bytes; one after the other without a gap when they come from [`SignalStore::next`].
     pub bytes: Vec<u8>,
     /// The reads.
     pub frames: Vec<Frame>,
-    /// What could not be framed, all of it behind the frames.
+    /// What could not be framed, all of it after the frames.
     pub faults: Vec<Fault>,
 }
 
@@ -293,7 +293,7 @@ pub trait SignalStore: Send + Sync {
         Ok(samples)
     }
 
-    /// Whether the file ends as it should, as far as its last bytes tell.
+    /// Whether the file ends as it should, as far as its last bytes show.
     ///
     /// # Errors
     /// When it does not, or cannot be read.

@@ -1,4 +1,4 @@
-//! SLOW5 and BLOW5: files of records one behind the other.
+//! SLOW5 and BLOW5: files of records one after the other.
 
 use std::io;
 use std::ops::Range;
@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use seqloom_format::read_at::ReadAt;
+use seqloom_format::ReadAt;
 use seqloom_format::signal::{SignalHeader, SignalRead, read_id};
 use seqloom_format::slow5::binary::{END_OF_FILE, RecordDecoder};
 use seqloom_format::slow5::{Compression, header, text};
@@ -30,7 +30,7 @@ const HEADER_BYTES: u64 = 1 << 16;
 /// Largest header that is read: 4,096 read groups of 100 attributes of 600 bytes.
 const MAX_HEADER_BYTES: u64 = 1 << 28;
 
-/// Records of a window that lie closer than this are read with one call: a seek costs more.
+/// Records of a window that are closer than this are read with one call: a seek costs more.
 const MAX_GAP_BYTES: u64 = 64 << 10;
 
 /// Most bytes read with one call when records are fetched.
@@ -84,9 +84,9 @@ impl RecordFile {
         mend_names: bool,
     ) -> Result<Self, StoreError> {
         let mut prefix = Vec::new();
-        let mut wanted = HEADER_BYTES;
+        let mut requested = HEADER_BYTES;
         loop {
-            let held = wanted.min(bytes.size_bytes());
+            let held = requested.min(bytes.size_bytes());
             prefix.resize(held as usize, 0);
             read_at(bytes.as_ref(), &path, &mut prefix, 0)?;
             if let Some((header, compression, first)) = parse_header(&prefix, &path)? {
@@ -96,11 +96,11 @@ impl RecordFile {
             if held == bytes.size_bytes() {
                 return Err(StoreError::malformed(&path, "the file ends within its header"));
             }
-            if wanted >= MAX_HEADER_BYTES {
+            if requested >= MAX_HEADER_BYTES {
                 let reason = format!("the header is larger than the limit of {MAX_HEADER_BYTES}");
                 return Err(StoreError::malformed(&path, reason));
             }
-            wanted *= 2;
+            requested *= 2;
         }
     }
 
@@ -115,7 +115,7 @@ impl RecordFile {
         }
     }
 
-    /// Asks whether a read may have this id.
+    /// Checks whether a read may have this id.
     fn check_id(&self, id: &mut Vec<u8>) -> Result<(), ReadError> {
         if self.mend_names {
             read_id::rename(id);
@@ -185,10 +185,10 @@ impl SignalStore for RecordFile {
         if !cursor.started {
             (cursor.started, cursor.offset) = (true, self.first_record);
         }
-        let mut wanted = BATCH_BYTES;
+        let mut requested = BATCH_BYTES;
         while !cursor.ended {
             let left_bytes = self.size_bytes().saturating_sub(cursor.offset);
-            let held_bytes = wanted.min(left_bytes) as usize;
+            let held_bytes = requested.min(left_bytes) as usize;
             batch.bytes.resize(held_bytes, 0);
             self.read(&mut batch.bytes, cursor.offset)?;
             let found = self.frame(cursor, batch, left_bytes);
@@ -196,7 +196,7 @@ impl SignalStore for RecordFile {
                 return Ok(true);
             }
             match found {
-                Found::More(more) => wanted = more,
+                Found::More(more) => requested = more,
                 Found::Skip(size_bytes, reason) => {
                     batch.faults.push(self.fault(cursor.offset, reason, Loss::Read));
                     cursor.offset += size_bytes;
@@ -307,8 +307,8 @@ impl SignalStore for RecordFile {
 }
 
 impl RecordFile {
-    /// Finds the records in `batch.bytes`, which were read from the cursor on, and moves it behind
-    /// the last one. What stands there is the result.
+    /// Finds the records in `batch.bytes`, which were read from the cursor on, and moves it after
+    /// the last one. What is there is the result.
     fn frame(&self, cursor: &mut Cursor, batch: &mut FrameBatch, mut left_bytes: u64) -> Found {
         let mut at = 0;
         loop {

@@ -1,4 +1,4 @@
-//! Reads asked for one by one: windows of requests, each fetched and decoded by one worker.
+//! Reads requested one by one: windows of requests, each fetched and decoded by one worker.
 
 use std::sync::Arc;
 
@@ -27,23 +27,23 @@ pub struct Location {
 /// Reads of one file, in the order of the requests.
 pub struct Requests {
     store: Arc<dyn SignalStore>,
-    wanted: Vec<Location>,
+    requested: Vec<Location>,
     window_reads: usize,
     at: usize,
 }
 
 impl Requests {
-    /// The reads at `wanted`, to be read by `threads` workers.
+    /// The reads at `requested`, to be read by `threads` workers.
     #[must_use]
-    pub fn new(store: Arc<dyn SignalStore>, wanted: Vec<Location>, threads: usize) -> Self {
-        let share = wanted.len() / (threads.max(1) * WINDOWS_PER_WORKER);
-        Self { store, wanted, window_reads: share.clamp(1, MAX_WINDOW_READS), at: 0 }
+    pub fn new(store: Arc<dyn SignalStore>, requested: Vec<Location>, threads: usize) -> Self {
+        let share = requested.len() / (threads.max(1) * WINDOWS_PER_WORKER);
+        Self { store, requested, window_reads: share.clamp(1, MAX_WINDOW_READS), at: 0 }
     }
 }
 
 impl BatchSource for Requests {
     fn next(&mut self, work: &mut Work, _: &Components) -> Result<bool, StoreError> {
-        let rest = &self.wanted[self.at..];
+        let rest = &self.requested[self.at..];
         let mut bytes = 0_u64;
         let fits = |location: &&Location| {
             let is_first = bytes == 0;

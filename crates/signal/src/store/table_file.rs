@@ -1,4 +1,4 @@
-//! FAST5 and POD5: files that have a table of their reads, whose bytes lie all over the file.
+//! FAST5 and POD5: files that have a table of their reads, whose bytes are all over the file.
 //!
 //! A frame of such a file is the number of a read; its bytes are read when it is decoded, by the
 //! worker that decodes it.

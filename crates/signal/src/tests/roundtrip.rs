@@ -323,7 +323,7 @@ fn converted(store: Arc<dyn SignalStore>, form: Form) {
     let header = store.header().clone();
     let components = Components::default();
     let reads = all(store.as_ref());
-    let wanted = written(form, &Made { header: header.clone(), reads: reads.clone() });
+    let requested = written(form, &Made { header: header.clone(), reads: reads.clone() });
     let (mut cursor, mut work) = (Cursor::default(), Work::default());
     let (mut located, mut encoded) = (Located::default(), Encoded::default());
     let mut bytes = Vec::new();
@@ -348,7 +348,7 @@ fn converted(store: Arc<dyn SignalStore>, form: Form) {
             bytes.extend_from_slice(&encoded.bytes);
         }
     }
-    let Some((whole, taken)) = wanted else { return };
+    let Some((whole, taken)) = requested else { return };
     let whole = match form {
         Form::Fast5 => whole,
         Form::Records(encoding) => {

@@ -73,7 +73,7 @@ impl Cover {
     }
 }
 
-/// Where each position of the sample stands among them: those of the first residue ascending, then
+/// Where each position of the sample is among them: those of the first residue ascending, then
 /// those of the next.
 #[derive(Debug)]
 pub(super) struct Places {

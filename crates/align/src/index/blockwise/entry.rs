@@ -6,7 +6,7 @@ use super::text::Text;
 /// Bits of the symbol before a suffix.
 const BEFORE_BITS: u32 = 3;
 
-/// In place of the symbol before: the suffix could not be told from its predecessor.
+/// In place of the symbol before: the suffix could not be distinguished from its predecessor.
 const TIED: u64 = 7;
 
 /// A suffix. Entries of one depth are in the order of their keys ([`Format::key`]), ties aside.
@@ -78,7 +78,8 @@ impl Format {
         ((entry.lo & !self.key_mask) >> self.position_bits) as u8
     }
 
-    /// Says that an entry could not be told from the one before it. The symbol before is lost.
+    /// Says that an entry could not be distinguished from the one before it. The symbol before is
+    /// lost.
     pub(super) fn tie(self, entry: &mut Entry) {
         entry.lo |= TIED << self.position_bits;
     }

@@ -28,8 +28,8 @@ impl<'a> Matcher<'a> {
         self.like
     }
 
-    /// The number of symbols that the suffix at `at`, behind all that were asked for, has in common
-    /// with it. What is behind the end is A.
+    /// The number of symbols that the suffix at `at`, after all that were requested, has in common
+    /// with it. What is past the end is A.
     #[inline]
     pub(super) fn common(&mut self, at: u64) -> u64 {
         let most = self.overlaps.len() as u64;

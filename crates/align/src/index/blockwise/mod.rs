@@ -1,10 +1,10 @@
 //! Suffix sorting in blocks, for texts whose suffix array does not fit the memory (Kärkkäinen 2007,
 //! doi:10.1016/j.tcs.2007.07.018).
 //!
-//! The text stays in memory, packed. A pass collects the suffixes whose first symbols lie in a
+//! The text stays in memory, packed. A pass collects the suffixes whose first symbols are in a
 //! range, sorts them, hands them on and forgets them; then comes the next range. Suffixes with more
-//! than `v` symbols in common are told apart by a sample: two suffixes can be moved on together, by
-//! fewer than `v` symbols, so that both are of the sample ([`cover`]), and the sample's suffixes
+//! than `v` symbols in common are distinguished by a sample: two suffixes can be moved on together,
+//! by fewer than `v` symbols, so that both are of the sample ([`cover`]), and the sample's suffixes
 //! have been ranked before ([`sample`]).
 //!
 //! No number of workers or passes, no `v` and no size of a pass shows in the result: the order of

@@ -1,7 +1,7 @@
 //! Takes the suffixes in order, as many at a time as fit the memory: a pass.
 //!
 //! A pass is a run of neighbouring bins. Its suffixes are collected by a scan of the text, in
-//! which every worker has a stretch of it and places of its own for what it finds, so that nothing
+//! which every worker has a slice of it and places of its own for what it finds, so that nothing
 //! is shared; then the bins are sorted, each by one worker.
 //!
 //! A bin that alone is too large for a pass (poly-A, satellites, tandem repeats) is cut into parts
@@ -22,7 +22,7 @@ use super::super::error::BuildError;
 use super::super::memory::reserved;
 use super::entry::Entry;
 use super::pieces::{Filled, Filler, Pieces, close_holes};
-use super::scan::{BINS, Filling, Members, Part, Search, stretch};
+use super::scan::{BINS, Filling, Members, Part, Search, slice};
 use super::sort::{Scratch, Sorting, sort_bin};
 
 /// Suffixes that are sorted for each part that a bin is cut into: with 64 the largest of thousands
@@ -41,8 +41,8 @@ pub(super) trait Sink {
     /// The entries of a pass.
     fn entries(&mut self, entries: &[Entry]) -> Result<(), BuildError>;
 
-    /// The suffixes that sorting does not tell from the one at `like`, however many; returns how
-    /// many. Only called where ties are not broken.
+    /// The suffixes that sorting does not distinguish from the one at `like`, however many; returns
+    /// how many. Only called where ties are not broken.
     fn tied(&mut self, like: u64) -> Result<u64, BuildError>;
 }
 
@@ -65,7 +65,7 @@ pub(super) struct Workers<'a> {
 
 #[derive(Default)]
 struct Worker {
-    /// Of the worker's stretch: suffixes per bin.
+    /// Of the worker's slice: suffixes per bin.
     counts: Vec<u64>,
     /// Those of a part, and how they were collected.
     part: Filled,
@@ -83,7 +83,7 @@ enum Work {
     Bin(usize, u64),
     /// Those of a bin between two others, cut for the so manieth time.
     Part { bin: usize, low: Option<u64>, high: Option<u64>, cuts: u64 },
-    /// Those that sorting does not tell from this one.
+    /// Those that sorting does not distinguish from this one.
     Tied(u64),
 }
 
@@ -95,7 +95,7 @@ struct Gathered {
     lost: u64,
 }
 
-/// Bytes that a worker needs beside its share of the entries.
+/// Bytes that a worker needs besides its share of the entries.
 pub(super) const WORKER_BYTES: u64 = (BINS * (2 * 8 + 64 + 16 + 1)) as u64 + (2 << 20);
 
 /// How suffixes are sorted in passes.
@@ -181,9 +181,9 @@ impl<'a> Workers<'a> {
     /// Counts the suffixes of each bin.
     fn count(&self) -> Result<(), BuildError> {
         let search = self.search(None);
-        self.scan(&search, |_, worker, stretch| {
+        self.scan(&search, |_, worker, slice| {
             worker.counts.resize(BINS, 0);
-            search.count(stretch, &mut worker.counts);
+            search.count(slice, &mut worker.counts);
         })
     }
 
@@ -202,9 +202,9 @@ impl<'a> Workers<'a> {
     fn gather(&self, part: Part<'a>, room: &mut [Entry]) -> Result<Gathered, BuildError> {
         let (search, format) = (self.search(Some(part)), self.sorting.format);
         let pieces = Pieces::new(room, self.workers.len());
-        self.scan(&search, |_, worker, stretch| {
+        self.scan(&search, |_, worker, slice| {
             let mut filler = Filler::new(&pieces);
-            search.each(stretch, 0..1, |at, _| filler.put(format.entry(search.text, at)));
+            search.each(slice, 0..1, |at, _| filler.put(format.entry(search.text, at)));
             worker.part = filler.finish();
         })?;
         let taken = pieces.taken();
@@ -226,9 +226,9 @@ impl<'a> Workers<'a> {
         let below = u64::try_from(share).unwrap_or(u64::MAX);
         let last = self.sorting.text.symbols().saturating_sub(part.depth);
         let search = self.search(Some(part));
-        self.scan(&search, |_, worker, stretch| {
+        self.scan(&search, |_, worker, slice| {
             worker.chosen.clear();
-            search.each(stretch, 0..1, |at, _| {
+            search.each(slice, 0..1, |at, _| {
                 // One that has ended is no edge: there are few, all at the beginning.
                 if at <= last && hash(at ^ (cuts << 40)) <= below {
                     worker.chosen.push(at);
@@ -302,11 +302,11 @@ impl<'a> Workers<'a> {
         let slots = slots(entries, &counts)?;
         let fits = AtomicUsize::new(0);
         let (search, format) = (self.search(part), self.sorting.format);
-        self.scan(&search, |index, worker, stretch| {
+        self.scan(&search, |index, worker, slice| {
             let slots = std::mem::take(&mut *lock(&slots[index]));
             let fit = search.collect(
                 format,
-                stretch,
+                slice,
                 bins.clone(),
                 Filling::new(slots, &mut worker.buffers),
             );
@@ -371,7 +371,7 @@ impl<'a> Workers<'a> {
         })
     }
 
-    /// Has every worker do `work` with its stretch of the text.
+    /// Has every worker do `work` with its slice of the text.
     fn scan(
         &self,
         search: &Search<'_>,
@@ -380,9 +380,9 @@ impl<'a> Workers<'a> {
         let (symbols, unit) = (self.sorting.text.symbols(), search.unit());
         let (parts, scanned) = (self.workers.len(), &self.scanned);
         self.run(|index, worker, _| {
-            let stretch = stretch(symbols, index, parts, unit);
-            let length = stretch.end - stretch.start;
-            work(index, worker, stretch);
+            let slice = slice(symbols, index, parts, unit);
+            let length = slice.end - slice.start;
+            work(index, worker, slice);
             scanned.fetch_add(length, Ordering::Relaxed);
             Ok(())
         })

@@ -1,6 +1,6 @@
 //! What sorting in blocks takes, and how it is cut to the memory there is.
 //!
-//! With `n` symbols, a sample of `s` suffixes and `t` workers, beside what the program and the
+//! With `n` symbols, a sample of `s` suffixes and `t` workers, besides what the program and the
 //! names of the sequences take:
 //!
 //! ```text

@@ -27,7 +27,7 @@ impl Ranks {
     }
 
     /// The order of the suffixes at `i` and `j`, whose first [`Ranks::depth`] symbols are equal and
-    /// lie within the text.
+    /// are within the text.
     #[inline]
     pub(super) fn compare(&self, i: u64, j: u64) -> Ordering {
         let shift = self.cover.shift(i, j);

@@ -12,7 +12,7 @@ pub(super) struct Rows<'a> {
     format: Format,
     /// Rows handed on so far, in whole blocks.
     first_row: u64,
-    /// Those behind, less than a block.
+    /// Those after, less than a block.
     carried: Vec<Entry>,
 }
 

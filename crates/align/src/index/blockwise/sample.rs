@@ -3,7 +3,7 @@
 //!
 //! A suffix is followed by the next one of its residue, whose rank is known as far as that one has
 //! been sorted; so each round over the tied suffixes looks twice as far as the one before (Larsson
-//! and Sadakane 2007, doi:10.1016/j.tcs.2007.07.017). Most suffixes of a genome are told apart
+//! and Sadakane 2007, doi:10.1016/j.tcs.2007.07.017). Most suffixes of a genome are distinguished
 //! before the first round. The last suffix of a residue has fewer than `v` symbols, so it is tied
 //! with none: no round looks into the next residue.
 
@@ -106,7 +106,7 @@ pub(super) fn rank(
 /// A suffix that is tied with others.
 #[derive(Clone, Copy)]
 struct Tied {
-    /// Rank of the smallest of those, or what it is told from them by.
+    /// Rank of the smallest of those, or what distinguishes it from them.
     key: i32,
     place: u32,
 }
@@ -129,8 +129,8 @@ fn break_ties(ranks: &mut [i32]) -> Result<(), BuildError> {
             let length = tied[from..].iter().take_while(|it| it.key == rank).count();
             let group = &mut tied[from..from + length];
             for it in &mut *group {
-                let behind = ranks.get(it.place as usize + ahead);
-                it.key = *behind.ok_or_else(|| {
+                let after = ranks.get(it.place as usize + ahead);
+                it.key = *after.ok_or_else(|| {
                     BuildError::SuffixArray("a tied sample at the end; this is a bug".into())
                 })?;
             }

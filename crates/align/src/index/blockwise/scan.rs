@@ -1,4 +1,4 @@
-//! Goes over a stretch of the text: counts suffixes by the 8 symbols that they start with, or puts
+//! Goes over a slice of the text: counts suffixes by the 8 symbols that they start with, or puts
 //! the entries of some where those counts say.
 
 use std::cmp::Ordering;
@@ -40,7 +40,7 @@ pub(super) struct Part<'a> {
     pub(super) high: Option<u64>,
     /// Symbols that are compared. Both edges have that many.
     pub(super) depth: u64,
-    /// What decides behind them.
+    /// What decides among them.
     pub(super) ranks: Option<&'a Ranks>,
 }
 
@@ -54,7 +54,7 @@ pub(super) struct Search<'a> {
 }
 
 /// Parts of about the same length of the positions `0 ..= symbols`; part `part` of `parts`.
-pub(super) fn stretch(symbols: u64, part: usize, parts: usize, unit: u64) -> Range<u64> {
+pub(super) fn slice(symbols: u64, part: usize, parts: usize, unit: u64) -> Range<u64> {
     let units = symbols / unit + 1;
     let edge = |part: usize| {
         let edge = u128::from(units) * part as u128 / parts as u128;
@@ -64,7 +64,7 @@ pub(super) fn stretch(symbols: u64, part: usize, parts: usize, unit: u64) -> Ran
 }
 
 impl Search<'_> {
-    /// Positions per unit of a stretch.
+    /// Positions per unit of a slice.
     pub(super) fn unit(&self) -> u64 {
         match self.members {
             Members::All => WORD_SYMBOLS,
@@ -77,20 +77,20 @@ impl Search<'_> {
         if self.part.is_some() { 1 } else { BINS }
     }
 
-    /// Calls `found` with the position and the bin of each suffix in `stretch` whose bin is one of
+    /// Calls `found` with the position and the bin of each suffix in `slice` whose bin is one of
     /// `bins`, ascending.
     pub(super) fn each(
         &self,
-        stretch: Range<u64>,
+        slice: Range<u64>,
         bins: Range<usize>,
         mut found: impl FnMut(u64, usize),
     ) {
         let Some(part) = self.part else {
-            return self.each_start(stretch, bins, |at, _, bin| found(at, bin));
+            return self.each_start(slice, bins, |at, _, bin| found(at, bin));
         };
         let matcher = |edge: Option<u64>| edge.map(|at| Matcher::new(self.text, at, part.depth));
         let (mut low, mut high) = (matcher(part.low), matcher(part.high));
-        self.each_start(stretch, part.bin..part.bin + 1, |at, _, _| {
+        self.each_start(slice, part.bin..part.bin + 1, |at, _, _| {
             let above = low.as_mut().is_none_or(|low| match self.order(&part, low, at) {
                 Ordering::Less => false,
                 Ordering::Equal => part.ranks.is_some(),
@@ -107,7 +107,7 @@ impl Search<'_> {
     fn order(&self, part: &Part<'_>, edge: &mut Matcher<'_>, at: u64) -> Ordering {
         let common = edge.common(at);
         if common < part.depth {
-            // Where one is behind the end, it is the suffix, and its A the smaller symbol.
+            // Where one is past the end, it is the suffix, and its A the smaller symbol.
             let symbol = |of: u64| self.text.symbol(of + common);
             symbol(at).cmp(&symbol(edge.like()))
         } else if at + part.depth > self.text.symbols() {
@@ -118,20 +118,20 @@ impl Search<'_> {
     }
 
     /// Calls `found` with the position, the words there and the first 8 symbols of each suffix in
-    /// `stretch` for which those are one of `bins`, ascending.
+    /// `slice` for which those are one of `bins`, ascending.
     #[inline]
     fn each_start(
         &self,
-        stretch: Range<u64>,
+        slice: Range<u64>,
         bins: Range<usize>,
         mut found: impl FnMut(u64, Near, usize),
     ) {
         let Members::Sample(cover) = self.members else {
-            return each_word(self.text, stretch, bins, found);
+            return each_word(self.text, slice, bins, found);
         };
-        for start in stretch.clone().step_by(cover.modulus() as usize) {
+        for start in slice.clone().step_by(cover.modulus() as usize) {
             let places = cover.residues().iter().map(|&residue| start + u64::from(residue));
-            for at in places.take_while(|&at| at < stretch.end) {
+            for at in places.take_while(|&at| at < slice.end) {
                 let near = Near::new(self.text, at);
                 let bin = bin_of_key(near.window(at)[0]);
                 if bins.contains(&bin) {
@@ -141,25 +141,25 @@ impl Search<'_> {
         }
     }
 
-    /// Counts the suffixes of a stretch by their bins, one more for each in `counts`.
-    pub(super) fn count(&self, stretch: Range<u64>, counts: &mut [u64]) {
-        self.each(stretch, 0..self.bins(), |_, bin| counts[bin] += 1);
+    /// Counts the suffixes of a slice by their bins, one more for each in `counts`.
+    pub(super) fn count(&self, slice: Range<u64>, counts: &mut [u64]) {
+        self.each(slice, 0..self.bins(), |_, bin| counts[bin] += 1);
     }
 
-    /// Puts the entries of the suffixes in `stretch` and `bins` into the slots of `filling`, by bin
+    /// Puts the entries of the suffixes in `slice` and `bins` into the slots of `filling`, by bin
     /// from the first of `bins` on. Returns whether they had the sizes that were needed, exactly.
     pub(super) fn collect(
         &self,
         format: Format,
-        stretch: Range<u64>,
+        slice: Range<u64>,
         bins: Range<usize>,
         mut filling: Filling<'_, '_>,
     ) -> bool {
         if self.part.is_some() {
-            self.each(stretch, bins, |at, bin| filling.put(bin, format.entry(self.text, at)));
+            self.each(slice, bins, |at, bin| filling.put(bin, format.entry(self.text, at)));
         } else {
             let first = bins.start;
-            self.each_start(stretch, bins, |at, near, bin| {
+            self.each_start(slice, bins, |at, near, bin| {
                 filling.put(bin - first, format.with(near.window(at), near.before(at), at));
             });
         }
@@ -204,20 +204,20 @@ impl Near {
     }
 }
 
-/// Calls `found` with each position of `stretch` before the end whose 8 symbols are a bin of
+/// Calls `found` with each position of `slice` before the end whose 8 symbols are a bin of
 /// `bins`, the words there, and the bin.
 #[inline]
 fn each_word(
     text: &Text,
-    stretch: Range<u64>,
+    slice: Range<u64>,
     bins: Range<usize>,
     mut found: impl FnMut(u64, Near, usize),
 ) {
-    let end = stretch.end.min(text.symbols());
+    let end = slice.end.min(text.symbols());
     let (first, last) = (bins.start as u16, (bins.end - 1) as u16);
-    let mut before = stretch.start.checked_sub(1).map_or(NO_SYMBOL, |at| text.symbol(at));
-    let from = (stretch.start / WORD_SYMBOLS) as usize;
-    let mut start = stretch.start;
+    let mut before = slice.start.checked_sub(1).map_or(NO_SYMBOL, |at| text.symbol(at));
+    let from = (slice.start / WORD_SYMBOLS) as usize;
+    let mut start = slice.start;
     for words in text.words()[from..].windows(3) {
         if start >= end {
             break;

@@ -1,5 +1,5 @@
 //! Sorts the suffixes of one bin: by the symbols in their entries, then groups of equal ones by
-//! the symbols behind those, until the groups are gone or the sample's ranks decide.
+//! the symbols after those, until the groups are gone or the sample's ranks decide.
 //!
 //! A suffix has *ended* at a depth when it has fewer symbols than that; the sentinel is smaller
 //! than what its padding reads as. So ended suffixes come first among equal ones, the longest last,
@@ -37,7 +37,7 @@ struct Group {
     depth: u64,
 }
 
-/// What a worker needs beside the entries; grows to about `16 BATCH_ENTRIES` bytes, and 24 bytes
+/// What a worker needs besides the entries; grows to about `16 BATCH_ENTRIES` bytes, and 24 bytes
 /// per [`BATCH_ENTRIES`] entries of a bin.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
@@ -106,7 +106,7 @@ fn resolve(
 }
 
 /// Moves `at` over the entries with the key of the first one there. They are a group, to be sorted
-/// further, if they are several and have not ended or been told apart by the ranks.
+/// further, if they are several and have not ended or been distinguished by the ranks.
 #[inline]
 fn next_group(
     sorting: &Sorting<'_>,

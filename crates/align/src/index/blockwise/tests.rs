@@ -93,7 +93,7 @@ fn fibonacci(length: usize) -> Vec<u8> {
 /// Texts that repeat themselves, in whole or in part.
 fn hard_texts(length: usize) -> Vec<(&'static str, Vec<u8>)> {
     let repeat = |unit: &[u8]| unit.iter().copied().cycle().take(length).collect::<Vec<u8>>();
-    let stretch = noise(3, length / 2);
+    let slice = noise(3, length / 2);
     let half = noise(4, length / 2);
     let reverse: Vec<u8> = half.iter().rev().map(|code| 3 - code).collect();
     let mut satellite = repeat(&noise(5, 2_000.min(length)));
@@ -115,7 +115,7 @@ fn hard_texts(length: usize) -> Vec<(&'static str, Vec<u8>)> {
         ("period 3", repeat(&[0, 1, 2])),
         ("period 171", repeat(&noise(2, 171))),
         ("Fibonacci", fibonacci(length)),
-        ("two identical stretches", [&stretch[..], &stretch].concat()),
+        ("two identical slices", [&slice[..], &slice].concat()),
         ("a reverse palindrome", [&half[..], &reverse].concat()),
         ("a satellite", satellite),
         ("exact copies", holes),

@@ -1,5 +1,5 @@
 //! The text `T` in memory: two bits a symbol, 32 symbols a word, the first in the top bits. What
-//! lies behind the end reads as A; who compares decides how ties with that are broken.
+//! is past the end reads as A; who compares decides how ties with that are broken.
 
 use super::super::error::BuildError;
 use super::super::memory::{Large, reserved};
@@ -8,7 +8,7 @@ use super::super::packed::Packed;
 /// Symbols of a word.
 pub(super) const WORD_SYMBOLS: u64 = 32;
 
-/// Words of zeros behind the end, so that a window that starts at the end can be read.
+/// Words of zeros past the end, so that a window that starts at the end can be read.
 const PADDING_WORDS: u64 = 3;
 
 /// See the module documentation.
@@ -54,7 +54,7 @@ impl Text {
         self.symbols
     }
 
-    /// The words, with some of zeros behind the end.
+    /// The words, with some of zeros past the end.
     pub(super) fn words(&self) -> &[u64] {
         &self.words
     }
@@ -82,7 +82,7 @@ impl Text {
         (self.key(at) >> 62) as u8
     }
 
-    /// Symbols that the suffixes at `i` and `j` have in common from their starts on, behind the end
+    /// Symbols that the suffixes at `i` and `j` have in common from their starts on, past the end
     /// too; `most` if they are more.
     pub(super) fn common(&self, i: u64, j: u64, most: u64) -> u64 {
         let mut length = 0;

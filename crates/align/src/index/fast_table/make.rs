@@ -10,12 +10,12 @@ use super::super::starts::{Starts, short_suffixes};
 use super::{FastTable, MOST_START_BASES, SEED_BASES, repeats};
 
 impl FastTable {
-    /// The least memory in which they are made, beside the packed bases.
+    /// The least memory in which they are made, besides the packed bases.
     pub(in super::super) fn least_bytes(bases: u64) -> u64 {
         Self::size_bytes(bases) + repeats::least_bytes(bases)
     }
 
-    /// Makes the tables within `memory_bytes` beside `packed`, or the least that does. They do not
+    /// Makes the tables within `memory_bytes` besides `packed`, or the least that does. They do not
     /// depend on the memory, nor on the threads.
     pub(in super::super) fn make(
         packed: &Packed,
@@ -63,8 +63,8 @@ impl Strings {
 
 /// The symbols of `T` on both sides of the border between its strands, for the strings across it.
 pub(super) fn across_border(packed: &Packed, length: usize) -> impl Iterator<Item = u64> {
-    let (bases, beside) = (packed.bases(), length as u64 - 1);
-    let places = bases.saturating_sub(beside)..(bases + beside).min(2 * bases);
+    let (bases, sidecars) = (packed.bases(), length as u64 - 1);
+    let places = bases.saturating_sub(sidecars)..(bases + sidecars).min(2 * bases);
     places.map(|at| u64::from(packed.symbol(at)))
 }
 

@@ -99,7 +99,7 @@ impl FastTable {
         &self.starts
     }
 
-    /// Whether the [`SEED_BASES`] bases at `place` of `T` occur more than once. They must lie on
+    /// Whether the [`SEED_BASES`] bases at `place` of `T` occur more than once. They must be on
     /// one strand.
     #[inline]
     #[must_use]
@@ -182,7 +182,7 @@ impl FastTable {
         Ok(Self { bases, packed_crc, starts, repeated: repeated.into() })
     }
 
-    /// Writes the file. It is gone through twice, for the checksum stands in front.
+    /// Writes the file. It is gone through twice, for the checksum comes before it.
     pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut crc = crc32fast::Hasher::new();
         self.body(&mut |bytes| {

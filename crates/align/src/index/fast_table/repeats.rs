@@ -23,7 +23,7 @@ const STRING_BITS: u32 = 2 * SEED_BASES as u32;
 /// Of these, those that say the part: enough that a part of 2^36 places is not too large.
 const PART_BITS: u32 = 10;
 const PARTS: usize = 1 << PART_BITS;
-/// Bits of a place beside the others of a string in a word.
+/// Bits of a place besides the others of a string in a word.
 const PLACE_BITS: u32 = 64 - (STRING_BITS - PART_BITS);
 /// Stands for a string across the border of the strands, which has no flag.
 const NO_PLACE: u64 = (1 << PLACE_BITS) - 1;
@@ -141,7 +141,7 @@ fn flag_parts(
     )
 }
 
-/// Sets the flags of the places whose strings stand more than once in a sorted part.
+/// Sets the flags of the places whose strings are found more than once in a sorted part.
 fn flag_equal(sorted: &[u64], flags: &[AtomicU64]) {
     for equal in sorted.chunk_by(|a, b| a >> PLACE_BITS == b >> PLACE_BITS) {
         if equal.len() < 2 {

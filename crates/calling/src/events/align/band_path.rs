@@ -1,4 +1,4 @@
-//! The path of the band, which all kernels share: where each one lies, what is set in it besides
+//! The path of the band, which all kernels share: where each one is, what is set in it besides
 //! what is computed, and the best end so far.
 
 use super::BANDWIDTH;
@@ -44,7 +44,7 @@ impl BandPath {
         operands.start(self.event, self.kmer)
     }
 
-    /// The cell in front of the first k-mer, if it is in the band, and its score: so many events
+    /// The cell before the first k-mer, if it is in the band, and its score: so many events
     /// are trimmed.
     #[inline(always)]
     pub(super) fn trimmed(&self, operands: &Operands) -> Option<(usize, f32)> {

@@ -4,7 +4,7 @@
 //! Cell (e, k) is the best log-probability with event e on k-mer k. It comes from (e-1, k-1), a
 //! step; from (e-1, k), a stay; or from (e, k-1), a skip without an event. Of each anti-diagonal
 //! e + k only [`BANDWIDTH`] cells are computed; the band moves right or down depending on which of
-//! its ends is better (Suzuki and Kasahara 2018). Events and k-mers lie side by side in opposite
+//! its ends is better (Suzuki and Kasahara 2018). Events and k-mers are side by side in opposite
 //! orders, so that a band reads all it needs from consecutive places.
 //!
 //! [`Kernel::Scalar`] is what the other kernels must equal, cell by cell: all of them compute the
@@ -33,7 +33,7 @@ pub(crate) const BANDWIDTH: usize = 100;
 pub(crate) const MIN_MEAN_LOG_EMISSION: f64 = -5.0;
 /// Most k-mers that may be skipped in a row.
 pub(crate) const MAX_SKIPPED_KMERS: u32 = 50;
-/// Log-probability of an event before or behind the bases.
+/// Log-probability of an event before or after the bases.
 const LOG_TRIM: f64 = -4.605_170_185_988_091;
 
 /// What computes the cells.

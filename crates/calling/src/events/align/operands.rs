@@ -1,4 +1,4 @@
-//! What all kernels read: events and k-mers laid out so that a band is a stretch of each, with
+//! What all kernels read: events and k-mers laid out so that a band is a run of each, with
 //! borders that make every cell outside of the table impossible.
 
 use super::{BandedInput, LOG_TRIM, NoAlignment};
@@ -6,7 +6,7 @@ use super::{BandedInput, LOG_TRIM, NoAlignment};
 /// Cells that a kernel may compute, so that it ends with a whole vector; those from
 /// [`super::BANDWIDTH`] on mean nothing.
 pub(super) const LANES: usize = 112;
-/// Places before and behind the events and the k-mers. A band that lies in one of them is made of
+/// Places before and after the events and the k-mers. A band that is in one of them is made of
 /// nothing but border.
 pub(super) const BORDER: usize = LANES;
 /// Level of an event that is none: so far from any that it is impossible on every k-mer.
@@ -113,8 +113,8 @@ impl Operands {
 
     /// The score of ending with `event` on the last k-mer, when the cell's is `score`.
     pub(super) fn ended(&self, score: f32, event: i32) -> f32 {
-        let behind = self.events as f64 - f64::from(event);
-        (f64::from(score) + behind * LOG_TRIM) as f32
+        let after = self.events as f64 - f64::from(event);
+        (f64::from(score) + after * LOG_TRIM) as f32
     }
 }
 
@@ -125,7 +125,7 @@ pub(super) fn log_emission(level_pa: f32, mean_pa: f32, stdv_pa: f32, peak: f32)
     peak - 0.5 * distance * distance
 }
 
-/// Score behind a move, `log_probability` with what the cell adds: summed in 64 bits and rounded
+/// Score after a move, `log_probability` with what the cell adds: summed in 64 bits and rounded
 /// once.
 #[inline(always)]
 pub(super) fn moved(score: f32, log_probability: f64, addend: f32) -> f32 {

@@ -48,7 +48,7 @@ fn fill_band(
     let peaks = &operands.peaks[start.kmer..][..BANDWIDTH];
     let walls = &operands.walls[start.kmer..][..BANDWIDTH];
     let transitions = &operands.transitions;
-    // A row's cell is one behind its place; see `Row`.
+    // A row's cell is one after its place; see `Row`.
     let (up, left) = (usize::from(right) + 1, usize::from(right));
     let diagonal = &diagonal[usize::from(moved_right) + usize::from(right)..][..BANDWIDTH];
     // Two loops: compilers make vectors of the first one.

@@ -35,12 +35,12 @@ const TAIL: u16 = 0x000F;
 
 const _: () = assert!(BANDWIDTH % 8 == 4 && BANDWIDTH % 16 == 4 && SIXTEENS * 16 <= LANES);
 
-/// Fills all bands with a kernel that the machine is asked for.
+/// Fills all bands with the kernel that the machine is to have.
 pub(super) fn fill(kernel: Kernel, operands: &Operands, trace: &mut Trace) -> Option<usize> {
     match kernel {
-        // SAFETY: the machine has AVX-512F, the only feature that the function asks for.
+        // SAFETY: the machine has AVX-512F, the only feature that the function requires.
         Kernel::Avx512 if kernel.is_available() => unsafe { fill_avx512(operands, trace) },
-        // SAFETY: the machine has AVX2, the only feature that the function asks for.
+        // SAFETY: the machine has AVX2, the only feature that the function requires.
         Kernel::Avx2 if kernel.is_available() => unsafe { fill_avx2(operands, trace) },
         _ => scalar::fill(operands, trace),
     }
@@ -87,7 +87,7 @@ fn store16(cells: __m512, values: &mut [f32], at: usize) {
     unsafe { _mm512_storeu_ps(values.as_mut_ptr(), cells) }
 }
 
-/// Place of a row's first cell; what is before it and behind the last one is impossible.
+/// Place of a row's first cell; what is before it and after the last one is impossible.
 const FIRST: usize = 8;
 /// A row of the kernel with AVX2.
 #[repr(align(32))]

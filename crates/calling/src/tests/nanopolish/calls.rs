@@ -151,7 +151,7 @@ fn without_strand(key: &str) -> Key {
     fields.join(" ")
 }
 
-/// f5c was asked for all alignments, secondary ones and those of the lowest quality too.
+/// f5c ran for all alignments, secondary ones and those of the lowest quality too.
 #[test]
 fn all_calls_are_those_that_f5c_expects() {
     let Some(data) = folder() else { return };

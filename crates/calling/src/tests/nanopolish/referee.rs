@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use super::super::real_reads::{RealRead, folder, reads};
 use super::inputs::{Inputs, draft, unpacked};
 
-/// Reads that are compared when no slow tests were asked for.
+/// Reads that are compared when no slow tests were requested.
 const FEW: usize = 6;
 
 /// The alignments, as f5c's tests have them.
@@ -90,7 +90,7 @@ fn are_installed(programs: &[&str]) -> Option<()> {
     Some(())
 }
 
-/// Puts the other inputs beside `reads.bam` in `scratch`, and has all of them indexed.
+/// Puts the other inputs next to `reads.bam` in `scratch`, and has all of them indexed.
 fn prepare(data: &Path, scratch: &Path, fasta: &str) {
     std::os::unix::fs::symlink(data.join("fast5_files"), scratch.join("fast5_files")).unwrap();
     fs::copy(data.join("reads.fasta"), scratch.join("reads.fasta")).unwrap();

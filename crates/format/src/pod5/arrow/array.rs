@@ -1,4 +1,4 @@
-//! The values of a column, each checked when it is asked for.
+//! The values of a column, each checked when it is requested.
 
 use std::ops::Range;
 
@@ -75,13 +75,13 @@ impl<'a> Array<'a> {
         self.kind == DataType::Struct
     }
 
-    /// Where the body it lies in starts in the file.
+    /// Where the body it is in starts in the file.
     #[must_use]
     pub(crate) fn at(&self) -> u64 {
         self.at
     }
 
-    /// Bytes of the body it lies in.
+    /// Bytes of the body it is in.
     #[must_use]
     pub(crate) fn body_bytes(&self) -> usize {
         self.body.len()

@@ -4,7 +4,7 @@ use super::array::{Array, Batch};
 use super::schema::Field;
 
 /// All batches of one dictionary. A delta adds to the values before it. A replacement begins anew,
-/// for the record batches behind it in the file: Arrow's file format has none, its stream format
+/// for the record batches after it in the file: Arrow's file format has none, its stream format
 /// has, and they cost nothing here.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Dictionary {

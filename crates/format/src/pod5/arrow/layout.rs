@@ -1,9 +1,9 @@
-//! Where in the body of a batch the buffers of each column lie (Arrow's `Message.fbs`).
+//! Where in the body of a batch the buffers of each column are (Arrow's `Message.fbs`).
 
 use super::super::flatbuffers::{FlatError, Table};
 use super::schema::{DataType, Field};
 
-/// Part of a body. It lies in the body: that is checked once, when the layout is read.
+/// Part of a body. It is in the body: that is checked once, when the layout is read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Buffer {
     /// First byte, from the start of the body.

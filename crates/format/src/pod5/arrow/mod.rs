@@ -2,7 +2,7 @@
 //! "IPC File Format").
 //!
 //! A table is opened by its footer: the schema and the places of its batches. A batch is a
-//! FlatBuffer that says where in its body the buffers of each column lie. Bodies are read by
+//! FlatBuffer that says where in its body the buffers of each column are. Bodies are read by
 //! whoever needs them: [`ArrowTable::load`] reads a whole one, [`ArrowTable::layout`] only says
 //! where things are.
 

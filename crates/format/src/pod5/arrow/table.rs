@@ -23,7 +23,7 @@ const BLOCK_BYTES: usize = 24;
 const DICTIONARY_BATCH: u8 = 2;
 const RECORD_BATCH: u8 = 3;
 
-/// Where a message lies, from the start of the file.
+/// Where a message is, from the start of the file.
 #[derive(Debug, Clone, Copy)]
 struct Block {
     at: u64,
@@ -31,7 +31,7 @@ struct Block {
     body_bytes: u64,
 }
 
-/// Where the buffers of a record batch lie.
+/// Where the buffers of a record batch are.
 #[derive(Debug, Clone)]
 pub(crate) struct BatchLayout {
     /// Number of rows, as it says.
@@ -40,7 +40,7 @@ pub(crate) struct BatchLayout {
     pub(crate) at: u64,
     /// Bytes of the body.
     pub(crate) body_bytes: u64,
-    /// One for each field of the schema; buffers lie in the body.
+    /// One for each field of the schema; buffers are in the body.
     pub(crate) columns: Vec<ColumnLayout>,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct ArrowTable {
 }
 
 impl ArrowTable {
-    /// Opens the table that lies at `span` of `file`: reads its footer and its dictionaries.
+    /// Opens the table that is at `span` of `file`: reads its footer and its dictionaries.
     ///
     /// # Errors
     /// When it is damaged or has what is not supported.
@@ -90,7 +90,7 @@ impl ArrowTable {
         self.batches.len()
     }
 
-    /// Where the buffers of record batch `index` lie: reads the head of the batch.
+    /// Where the buffers of record batch `index` are: reads the head of the batch.
     ///
     /// # Errors
     /// When it is damaged.
@@ -177,7 +177,7 @@ fn read_body(
     layout: BatchLayout,
     batch: &mut Batch,
 ) -> Result<(), Pod5FormatError> {
-    // It lies in the file: `parse_blocks`.
+    // It is in the file: `parse_blocks`.
     batch.body.resize(layout.body_bytes as usize, 0);
     file.read_exact_at(&mut batch.body, layout.at)?;
     (batch.rows, batch.at, batch.columns) = (layout.rows, layout.at, layout.columns);
@@ -209,7 +209,7 @@ fn read_footer(file: &dyn ReadAt, span: Span) -> Result<(Vec<u8>, u64), Pod5Form
     Ok((footer, at))
 }
 
-/// Blocks that lie inside `body` and together fill no more than it: what is read of all of them is
+/// Blocks that are inside `body` and together fill no more than it: what is read of all of them is
 /// bounded by the size of the file, however often a hostile footer names the same bytes.
 fn parse_blocks(blocks: &Vector<'_>, body: Span) -> Result<Vec<Block>, Pod5FormatError> {
     let parse = |element: &[u8]| -> Option<Block> {

@@ -151,7 +151,7 @@ fn tame(fewest: usize) -> impl Fn(usize, &mut Random) -> Vec<i16> {
     }
 }
 
-/// Samples of every kind that the codecs tell apart.
+/// Samples of every kind that the codecs distinguish.
 fn samples(read: usize, random: &mut Random) -> Vec<i16> {
     let count = [1, 2, 3, 7, 8, 9, 16, 17, 100, 333, 1000, 5000, 20_000][read % 13];
     let mut level = 500_i16;
@@ -178,8 +178,8 @@ fn samples(read: usize, random: &mut Random) -> Vec<i16> {
 /// A file with all of it.
 ///
 /// Not all of it can be written by slow5lib, which doubles its buffer once for the next field,
-/// however long that is, and writes behind it: what it is to write has no fields, or some samples
-/// and few labels. And its encoder of ex-zd writes behind its buffer for one or two samples, and
+/// however long that is, and writes after it: what it is to write has no fields, or some samples
+/// and few labels. And its encoder of ex-zd writes after its buffer for one or two samples, and
 /// ends the process where most samples are exceptions.
 fn hard_file(
     read_groups: u32,

@@ -1,4 +1,4 @@
-//! How fast whole BLOW5 records are decoded, beside slow5lib on the same file in the same run.
+//! How fast whole BLOW5 records are decoded, against slow5lib on the same file in the same run.
 
 use std::fs;
 

@@ -64,7 +64,7 @@ fn real_files_are_read_as_samtools_reads_them() {
             continue;
         }
         let theirs = samtools(&path);
-        // Small enough for several stretches of a small file.
+        // Small enough for several chunks of a small file.
         for (block_bytes, threads) in [(1 << 20, 1), (4_000, 3)] {
             let options = AlignmentOptions { allow_truncated: true, ..options(block_bytes) };
             match (read(&path, options, threads), &theirs) {

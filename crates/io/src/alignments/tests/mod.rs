@@ -68,7 +68,7 @@ fn collect(source: &AlignmentSource, threads: usize) -> Result<Vec<Stream>, Alig
         let mut ended = false;
         for index in 0.. {
             let Some(mut block) = blocks.remove(&(input, index)) else { break };
-            assert!(!ended, "a block behind the last");
+            assert!(!ended, "a block after the last");
             check.accept(source, &mut block)?;
             bytes.extend_from_slice(&block.bytes);
             ended = block.last;
@@ -99,7 +99,7 @@ struct TestFile {
 
 fn file(content: &[u8]) -> TestFile {
     let folder = tempfile::tempdir().unwrap();
-    // The suffix says nothing: formats are told by content.
+    // The suffix says nothing: formats are recognised by content.
     let path = folder.path().join("alignments");
     std::fs::write(&path, content).unwrap();
     TestFile { _folder: folder, path }

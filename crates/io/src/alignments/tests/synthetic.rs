@@ -51,9 +51,9 @@ pub(super) fn blocks(text: &[u8], sizes: &[usize], level: u8) -> Vec<u8> {
         if rest.is_empty() {
             break;
         }
-        let (payload, behind) = rest.split_at(size.min(rest.len()).min(65_280));
+        let (payload, after) = rest.split_at(size.min(rest.len()).min(65_280));
         compressor.compress(payload, &mut out).unwrap();
-        rest = behind;
+        rest = after;
     }
     out
 }
@@ -182,7 +182,7 @@ proptest! {
         match (&claimed, &streamed) {
             (Ok(claimed), Ok(streamed)) => prop_assert_eq!(claimed, streamed),
             (Err(claimed), Err(streamed)) => {
-                // Only the place is told otherwise.
+                // Only the place is reported otherwise.
                 let record = |text: &str| text.split(',').next().unwrap().to_owned();
                 prop_assert_eq!(record(claimed), record(streamed));
             }
@@ -222,12 +222,12 @@ fn small_file() -> (Vec<Vec<u8>>, Vec<u8>) {
     (records, content)
 }
 
-/// A stretch in which no record starts does not know where the one behind it would.
+/// A chunk in which no record starts does not know where the one after it would.
 #[test]
-fn damage_behind_the_last_record_lies_at_its_own_block_every_way() {
+fn damage_after_the_last_record_is_at_its_own_block_every_way() {
     let records = [1, 200, 3].map(|bases| record("r", bases, b"some data"));
     let text = [header(2), records.concat()].concat();
-    // The second block has the end of the second record, too little to tell that no record starts
+    // The second block has the end of the second record, too little to decide that no record starts
     // there; the third has the third record.
     let tail = 15;
     let first = header(2).len() + records[0].len() + records[1].len() - tail;
@@ -288,7 +288,8 @@ fn every_truncation_of_a_stream_is_an_error_or_said() {
         for len in 1..content.len() {
             std::fs::write(&file.path, &content[..len]).unwrap();
             let outcome = read_file_both(&file, &options(0), 50, 1);
-            // Uncompressed BAM that ends between records cannot be told from a complete one.
+            // Uncompressed BAM that ends between records cannot be distinguished from a complete
+            // one.
             let is_between = content == text && (ends.contains(&len) || len == header(1).len());
             assert_eq!(outcome.is_ok(), is_between, "{len}: {outcome:?}");
             let allowing = AlignmentOptions { allow_truncated: true, ..options(0) };
@@ -351,7 +352,7 @@ fn an_error_names_file_record_name_and_virtual_offset() {
 }
 
 #[test]
-fn records_larger_than_stretches() {
+fn records_larger_than_chunks() {
     let records: Vec<Vec<u8>> = [10, 300_000, 0, 1, 170_000, 5, 5, 300_000, 20]
         .into_iter()
         .enumerate()
@@ -377,7 +378,7 @@ fn a_record_of_many_megabytes() {
 }
 
 #[test]
-fn headers_larger_than_stretches() {
+fn headers_larger_than_chunks() {
     let records: Vec<Vec<u8>> = (0..300).map(|at| record(&format!("r{at}"), 30, b"")).collect();
     let content = bgzf(&[header(20_000), records.concat()].concat(), &[9_000]);
     for small in [100, 1000, 20_000] {
@@ -387,7 +388,7 @@ fn headers_larger_than_stretches() {
 }
 
 /// A BGZF file among the data of a record, in stored blocks: its blocks are found as blocks, and
-/// the true ones behind them must count.
+/// the true ones after them must count.
 #[test]
 fn a_file_within_a_file() {
     let inner: Vec<Vec<u8>> = (0..40).map(|at| record(&format!("inner{at}"), 20, b"")).collect();

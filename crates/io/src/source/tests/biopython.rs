@@ -35,7 +35,7 @@ const BAD: &[(&str, u64, u64, Option<&str>, &str)] = &[
 ];
 
 /// Files whose qualities have offset 64 and are seen to. The others of that kind (the full range up
-/// to `~`; 125 bases of 48 to 56) are such as Phred+33 can have too: no reader can tell.
+/// to `~`; 125 bases of 48 to 56) are such as Phred+33 can have too: no reader can decide.
 const OFFSET_64: &[&str] = &[
     "illumina_faked",
     "longreads_as_illumina",
@@ -108,7 +108,7 @@ fn offset_64_is_refused_and_offset_33_never() {
 }
 
 #[test]
-fn real_sets_are_told_apart() {
+fn real_sets_are_distinguished() {
     let Some(folder) = test_data("reads") else { return };
     let open = |name: &str| read_file(&folder.join(name), options(1 << 16), 2);
     let refused = open("adapterremoval/reads_q64.fq.gz");

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use seqloom_format::MateOfPair;
 use seqloom_format::bgzf::EOF_BLOCK;
-use seqloom_format::reads::MateOfPair;
 
 use super::{Read, bgzf, collect, file, gzip, malformed, options, read, read_bytes, zstd};
 use crate::source::{
@@ -198,7 +198,7 @@ fn wrapped_fastq_is_read_when_it_starts_so() {
 }
 
 #[test]
-fn wrapped_records_far_behind_the_start_are_refused_by_name() {
+fn wrapped_records_far_past_the_start_are_refused_by_name() {
     let four = "@four\nACGTACGTACGTACGTACGT\n+\nIIIIIIIIIIIIIIIIIIII\n".repeat(2000);
     let text = format!("{four}@wrapped\nACGT\nACGT\n+\nIIIIIIII\n");
     for content in [text.as_bytes().to_vec(), gzip(text.as_bytes()), bgzf(text.as_bytes(), &[999])]
@@ -382,7 +382,7 @@ fn bam_is_given_alone() {
 }
 
 #[test]
-fn other_offsets_are_told_by_the_range_of_qualities() {
+fn other_offsets_are_recognised_by_the_range_of_qualities() {
     let text = "@r\nACGT\n+\nhhhh\n".repeat(3);
     let result = read_bytes(text.as_bytes(), 9);
     assert!(matches!(result, Err(SourceError::PhredOffset { records: 3, .. })));

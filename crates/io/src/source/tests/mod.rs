@@ -63,7 +63,7 @@ impl Lanes {
         let before = self.waiting.insert((lane, block.index), block);
         assert!(before.is_none(), "block handed out twice");
         while let Some(mut block) = self.waiting.remove(&(lane, self.checks[lane].accepted())) {
-            assert!(!self.ended[lane], "a block behind the last one");
+            assert!(!self.ended[lane], "a block after the last one");
             let own = reads_of(&block);
             if !self.checks[lane].looks_at_reads() {
                 block.take_reads();
@@ -146,7 +146,7 @@ struct TestFile {
 
 fn file(content: &[u8]) -> TestFile {
     let folder = tempfile::tempdir().unwrap();
-    // The suffix says nothing: formats are told by content.
+    // The suffix says nothing: formats are recognised by content.
     let path = folder.path().join("reads.txt");
     std::fs::write(&path, content).unwrap();
     TestFile { _folder: folder, path }
@@ -179,9 +179,9 @@ fn bgzf(text: &[u8], sizes: &[usize]) -> Vec<u8> {
         if rest.is_empty() {
             break;
         }
-        let (payload, behind) = rest.split_at(size.min(rest.len()));
+        let (payload, after) = rest.split_at(size.min(rest.len()));
         compressor.compress(payload, &mut out).unwrap();
-        rest = behind;
+        rest = after;
     }
     out.extend_from_slice(&EOF_BLOCK);
     out

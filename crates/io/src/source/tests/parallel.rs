@@ -166,9 +166,9 @@ proptest! {
         for (at, (is_bgzf, size)) in members.iter().enumerate() {
             // Members end within records as well.
             let size = if at + 1 == members.len() { rest.len() } else { (*size).min(rest.len()) };
-            let (own, behind) = rest.split_at(size);
+            let (own, after) = rest.split_at(size);
             content.extend(if *is_bgzf { bgzf(own, &[7, 60, 0]) } else { gzip(own) });
-            rest = behind;
+            rest = after;
         }
         let file = file(&content);
         let renaming = SourceOptions { names: ReadNames::Rename, ..options(block_bytes) };

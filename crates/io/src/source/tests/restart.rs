@@ -12,7 +12,7 @@ use crate::source::raw::Input;
 use crate::source::reader::{Fill, TextReader};
 use crate::source::restart::RestartPoint;
 
-/// Records with text that deflates to about a quarter, but for a stretch that does not.
+/// Records with text that deflates to about a quarter, but for a chunk that does not.
 fn text(records: u32) -> Vec<u8> {
     let mut state = 1_u64;
     let mut random = move || {
@@ -97,7 +97,7 @@ fn text_follows_from_every_point() {
         ("gzip -9", by_program(&["gzip", "-9c"], &text), 20),
         ("small members", Some(members), 20),
         ("two members", Some([level(&text[..half], 6), libdeflate(&text[half..])].concat()), 10),
-        ("BGZF behind another member", Some(mixed), 10),
+        ("BGZF after another member", Some(mixed), 10),
     ];
     for (what, content, at_least) in cases {
         let Some(content) = content else { continue };
@@ -126,7 +126,7 @@ fn short_or_empty_text_has_no_points() {
 }
 
 #[test]
-fn damage_behind_a_point_is_found() {
+fn damage_after_a_point_is_found() {
     let text = text(3_000);
     let content = level(&text, 6);
     let good = file(&content);

@@ -6,11 +6,11 @@ use crate::partition::collect::{Collected, Collector, Destination};
 use crate::partition::genome_bins::GenomeBins;
 use crate::partition::numbers::NO_COORDINATE_BIN_TEMPLATES;
 use crate::test_records::{backing, body, records, references};
+use seqloom_format::PackedTemplates;
 use seqloom_format::bam::set_duplicate;
 use seqloom_format::bam_deflate::Settings;
 use seqloom_format::bgzf::VirtualOffset;
 use seqloom_format::index::{BinningScheme, IndexBuilder, IndexFragment};
-use seqloom_format::templates::PackedTemplates;
 use seqloom_testkit::random::Random;
 
 mod hooks;
@@ -180,7 +180,7 @@ fn expected(templates: &[Vec<Vec<u8>>], setup: &Setup) -> Vec<Vec<u8>> {
     for (template, bodies) in (0u64..).zip(templates) {
         for body in bodies {
             let record = RecordRef::new(body).unwrap();
-            // None, -1, is behind all others.
+            // None, -1, is after all others.
             let place = (record.reference_id() as u32, record.position());
             let key = (place, record.has_flags(Flags::REVERSE));
             let mut body = body.clone();
@@ -243,7 +243,7 @@ fn neither_threads_nor_memory_nor_chunks_reach_the_bytes() {
 }
 
 #[test]
-fn stripes_behind_each_other_are_what_one_output_is() {
+fn stripes_after_each_other_are_what_one_output_is() {
     let templates = templates();
     let (bytes, index, _) = finish(&templates, &SETUP);
     for (stripes, threads) in [(2, 1), (3, 2), (7, 7), (100, 3)] {

@@ -3,10 +3,10 @@
 //! records of a template overlap, the second one counts from the end of the first.
 //!
 //! Records come sorted, unit by unit, and each unit is counted by one worker ([`unit`]) as if it
-//! stood alone. Units are put together in their order ([`Depth::commit`]): what hangs over the end
+//! were alone. Units are put together in their order ([`Depth::commit`]): what hangs over the end
 //! of one is added to the next, and records whose mate was in an earlier unit are clipped anew.
 //!
-//! samtools remembers a template by its name, from a record whose mate starts in front of its end
+//! samtools remembers a template by its name, from a record whose mate starts before its end
 //! until the next record of that name. So does this: names are hashed to 64 bits.
 
 mod unit;
@@ -198,9 +198,9 @@ impl Depth {
                 std::cmp::Ordering::Equal => limit.position.clamp(from, to),
                 std::cmp::Ordering::Greater => from,
             };
-            for (stretch, own) in unit.levels_within(reference, from..own_end) {
+            for (segment, own) in unit.levels_within(reference, from..own_end) {
                 let new = own.saturating_add_signed(level);
-                self.counts.shift(reference, own, new, (stretch.end - stretch.start) as u64);
+                self.counts.shift(reference, own, new, (segment.end - segment.start) as u64);
             }
             if own_end < to {
                 self.tail.push(Change { at: Place { reference, position: own_end }, by: level });

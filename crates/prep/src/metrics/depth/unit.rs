@@ -10,7 +10,7 @@ use super::{AsItIs, ByName, Change, Counts, Depth, Place};
 
 /// Records that samtools depth leaves out.
 const LEFT_OUT: u16 = Flags::UNMAPPED | Flags::SECONDARY | Flags::QC_FAIL | Flags::DUPLICATE;
-/// A record this close behind the first one of its unit may overlap one of an earlier unit
+/// A record this close after the first one of its unit may overlap one of an earlier unit
 /// whatever its flags say: longer than reads that come in pairs.
 const EDGE_BP: i32 = 512;
 /// So many events are turned into levels, as far as they are settled, before there are more.
@@ -62,19 +62,19 @@ impl UnitDepth {
         self.open.iter().map(|(&name, &end)| (name, end))
     }
 
-    /// The stretches of a record that cover the reference.
+    /// The segments of a record that cover the reference.
     pub(super) fn blocks(&self, of: &Doubtful) -> impl Iterator<Item = Range<i32>> {
         let words = self.cigars[of.cigar.clone()].chunks_exact(4);
         let codes = words.map(|it| u32::from_le_bytes([it[0], it[1], it[2], it[3]]));
         blocks(of.start, codes.map(|word| ((word & 15) as u8, word >> 4)))
     }
 
-    /// Number of levels at or in front of a place.
+    /// Number of levels at or before a place.
     fn levels_up_to(&self, place: Place) -> usize {
         self.levels.partition_point(|level| level.at <= place)
     }
 
-    /// Stretches of one depth in some positions of a sequence, each with its depth.
+    /// Segments of one depth in some positions of a sequence, each with its depth.
     pub(super) fn levels_within(
         &self,
         reference: i32,
@@ -90,9 +90,9 @@ impl UnitDepth {
             .take_while(move |level| level.at.reference == reference && level.at.position < to);
         let ends = inside.map(|level| (level.at.position, level.depth)).chain([(to, 0)]);
         ends.filter_map(move |(end, next)| {
-            let stretch = (from..end, depth);
+            let segment = (from..end, depth);
             (from, depth) = (end, next);
-            (!stretch.0.is_empty()).then_some(stretch)
+            (!segment.0.is_empty()).then_some(segment)
         })
     }
 
@@ -114,7 +114,7 @@ impl UnitDepth {
     }
 }
 
-/// The stretches of a record that cover the reference: M, = and X.
+/// The segments of a record that cover the reference: M, = and X.
 fn blocks(start: i32, codes: impl Iterator<Item = (u8, u32)>) -> impl Iterator<Item = Range<i32>> {
     let mut position = start;
     codes.filter_map(move |(code, length)| {
@@ -148,7 +148,7 @@ pub(in super::super) struct DepthWorker {
     first: Place,
     /// Twice the position, and 1 where a block starts, of the sequence in work.
     events: Vec<u64>,
-    /// Depth behind the last level.
+    /// Depth after the last level.
     depth: u32,
     /// Events that are tried to be settled again.
     most_events: usize,
@@ -185,7 +185,7 @@ impl DepthWorker {
         }
     }
 
-    /// Where a record is clipped, as its template stands in this unit.
+    /// Where a record is clipped, as its template is in this unit.
     fn clip(&mut self, record: &RecordRef<'_>, is_split: bool) -> i32 {
         if record.flags() & (Flags::PAIRED | Flags::MATE_UNMAPPED) != Flags::PAIRED {
             return i32::MIN;
@@ -218,7 +218,7 @@ impl DepthWorker {
         clip
     }
 
-    /// Turns the events in front of a position, where the next record starts, into levels.
+    /// Turns the events before a position, where the next record starts, into levels.
     fn settle(&mut self, reference: i32, end: i32) {
         self.events.sort_unstable();
         let settled = self.events.partition_point(|event| event >> 1 < end as u64);

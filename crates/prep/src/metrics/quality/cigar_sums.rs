@@ -10,9 +10,9 @@ pub(super) struct CigarSums {
     pub(super) aligned: u64,
     pub(super) hard_clipped: u64,
     pub(super) soft_clipped: u64,
-    /// Soft clips in front of the last operation that is no clip.
+    /// Soft clips before the last operation that is no clip.
     pub(super) clipped_before: u64,
-    /// Soft clips behind the first operation that is no clip.
+    /// Soft clips after the first operation that is no clip.
     pub(super) clipped_behind: u64,
     /// Insertions and deletions, each counted as one.
     pub(super) gaps: u64,
@@ -52,7 +52,7 @@ impl CigarSums {
                     sums.span += length as i64;
                 }
             }
-            // Seen from the other end, every clip so far is behind this operation.
+            // Seen from the other end, every clip so far is after this operation.
             sums.clipped_before += std::mem::take(&mut since_inside);
             is_inside = true;
         }

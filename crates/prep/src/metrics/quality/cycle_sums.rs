@@ -13,8 +13,8 @@ const READS_AT_A_TIME: u8 = 255;
 #[derive(Debug, Clone, Default)]
 pub(super) struct CycleSums<T> {
     sums: Vec<u64>,
-    /// Of the last reads: by cycle, and by cycle from the last one on; behind these there is room
-    /// for zeros behind a read.
+    /// Of the last reads: by cycle, and by cycle from the last one on; after these there is room
+    /// for zeros after a read.
     forward: Vec<T>,
     reverse: Vec<T>,
     /// Cycles of these.

@@ -13,7 +13,7 @@ use super::cycle_sums::{CycleSums, Lengths};
 use super::observed::{NO_CALL, Observed};
 use super::padded::{LANES, Padded};
 
-/// Cycles behind this one are not counted: a bound of memory.
+/// Cycles after this one are not counted: a bound of memory.
 const MOST_CYCLES: usize = MOST_LANES * LANES;
 const MOST_LANES: usize = 1 << 12;
 

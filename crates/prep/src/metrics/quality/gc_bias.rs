@@ -2,8 +2,8 @@
 //! 100 bases by GC content, and the reads that start at them.
 //!
 //! As Picard takes them: every mapped record that has bases counts; a window is where the
-//! alignment starts, one base on, or 100 bases in front of its end on the reverse strand; windows
-//! with more than four N are none; what lies behind the last window of a sequence has GC 0.
+//! alignment starts, one base on, or 100 bases before its end on the reverse strand; windows
+//! with more than four N are none; what is after the last window of a sequence has GC 0.
 
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
@@ -57,7 +57,7 @@ fn content(window: &[u8]) -> Option<usize> {
     (unknown <= MOST_UNKNOWN).then_some(gc * 100 / WINDOW)
 }
 
-/// Where the last window of a sequence is behind.
+/// Where the last window of a sequence is past.
 fn windows_end(bases: &[u8]) -> usize {
     bases.len().saturating_sub(WINDOW)
 }

@@ -163,7 +163,7 @@ impl Histogram {
     }
 }
 
-/// The smallest size of a bin, which lies above the table.
+/// The smallest size of a bin, which is above the table.
 fn bin_of(size: u32) -> u32 {
     size >> BIN_BITS << BIN_BITS
 }

@@ -16,7 +16,7 @@ const TRIM_DEVIATIONS: f64 = 10.0;
 /// The shares of pairs whose widths are reported.
 const WIDTH_SHARES: [f64; 11] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99];
 
-/// How two mates lie on the same sequence.
+/// How two mates are on the same sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PairOrientation {
     /// Facing each other.

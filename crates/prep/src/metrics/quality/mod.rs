@@ -101,9 +101,9 @@ impl MetricsRequest {
     #[must_use]
     pub fn memory_bytes(&self, workers: NonZeroUsize, groups: usize, sequences: usize) -> u64 {
         let copies = workers.get() as u64 + 1;
-        let of_all = |asked: bool, bytes: u64| if asked { bytes } else { 0 };
-        let of_each = |asked: bool, number: usize, bytes: usize| {
-            of_all(asked, copies.saturating_mul(number as u64).saturating_mul(bytes as u64))
+        let of_all = |is_requested: bool, bytes: u64| if is_requested { bytes } else { 0 };
+        let of_each = |is_requested: bool, number: usize, bytes: usize| {
+            of_all(is_requested, copies.saturating_mul(number as u64).saturating_mul(bytes as u64))
         };
         of_all(self.insert_size, INSERT_SIZE_BYTES)
             .saturating_add(of_each(self.read_groups, groups + 1, ReadGroupCounts::MOST_BYTES))
@@ -116,14 +116,14 @@ impl MetricsRequest {
         self.alignment_summary || self.gc_bias
     }
 
-    /// Whether nothing is asked for.
+    /// Whether nothing is requested.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// What was counted: of each kind that was asked for.
+/// What was counted: of each kind that was requested.
 #[derive(Debug, Clone, Default)]
 pub struct GatheredMetrics {
     /// Insert sizes.
@@ -253,7 +253,7 @@ pub struct MetricsVisitors<'a> {
     adapters: AdapterStarts,
     finders: AdapterFinders,
     total: Mutex<GatheredMetrics>,
-    /// Units whose depth waits for those in front of them.
+    /// Units whose depth waits for those before them.
     units: Ordered<UnitDepth>,
 }
 
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_asked_for_is_not_counted() {
+    fn what_is_not_requested_is_not_counted() {
         let request = MetricsRequest { quality_yield: true, ..MetricsRequest::default() };
         let visitors = MetricsVisitors::new(request, None);
         let (body, mut worker) = (pair(300), visitors.visitor());

@@ -167,9 +167,9 @@ impl<'r> Observed<'r> {
         let codes = if wants_codes { record.base_count() } else { 0 };
         let codes = Padded::fill(&mut scratch.codes, codes, |out| {
             unpack(&record.packed_bases()[..codes.div_ceil(2)], out);
-            // The half byte behind an odd number of bases may hold anything.
-            if let Some(behind) = out.get_mut(codes) {
-                *behind = 0;
+            // The half byte after an odd number of bases may hold anything.
+            if let Some(after) = out.get_mut(codes) {
+                *after = 0;
             }
         });
         let text = tags.original_qualities.unwrap_or_default();

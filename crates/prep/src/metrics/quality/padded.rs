@@ -1,10 +1,10 @@
-//! Bytes of a read with zeros behind them, so that who looks at many at a time has no rest to look
+//! Bytes of a read with zeros after them, so that who looks at many at a time has no rest to look
 //! at one by one.
 
 /// Bytes that are looked at together.
 pub(super) const LANES: usize = 32;
 
-/// Bytes, in memory that has zeros behind them up to a whole number of lanes.
+/// Bytes, in memory that has zeros after them up to a whole number of lanes.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Padded<'r> {
     memory: &'r [u8],
@@ -13,7 +13,7 @@ pub(super) struct Padded<'r> {
 
 impl<'r> Padded<'r> {
     /// `len` bytes in `memory`; `fill` gets room for them with zeros in its last lanes, and leaves
-    /// those behind `len` as they are.
+    /// those after `len` as they are.
     #[inline]
     pub(super) fn fill(memory: &'r mut Vec<u8>, len: usize, fill: impl FnOnce(&mut [u8])) -> Self {
         let whole = len.next_multiple_of(LANES);
@@ -40,7 +40,7 @@ impl<'r> Padded<'r> {
         &self.memory[..self.len]
     }
 
-    /// The bytes and zeros behind them.
+    /// The bytes and zeros after them.
     #[inline]
     pub(super) fn lanes(&self) -> &'r [[u8; LANES]] {
         self.memory.as_chunks().0
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn zeros_are_behind_the_bytes_whatever_was_there() {
+    fn zeros_are_after_the_bytes_whatever_was_there() {
         let mut memory = vec![7; 100];
         for len in [0, 1, 31, 32, 33, 64, 95, 130] {
             let bytes = vec![9; len];

@@ -14,7 +14,7 @@ use super::padded::{LANES, Padded};
 
 /// Qualities are below this one; BAM allows for more, SAM does not.
 const QUALITIES: usize = 128;
-/// Cycles behind this one are not counted: a bound of memory.
+/// Cycles after this one are not counted: a bound of memory.
 const MOST_LANES: usize = (1 << 17) / LANES;
 /// One "Q20 equivalent" base.
 const EQUIVALENT: u64 = 20;
@@ -272,7 +272,7 @@ impl ByQuality {
             self.settle();
             count
         });
-        // The zeros behind the qualities are counted with them.
+        // The zeros after the qualities are counted with them.
         self.no_calls[0] += (LANES * lanes.len() - qualities.len()) as u64;
         self.pairs.resize(TURNS, [0; SMALL * SMALL]);
         let [even, odd] = &mut self.pairs[..] else { return };

@@ -36,7 +36,7 @@ impl ReadGroupNames {
         self.ids.iter().map(|id| String::from_utf8_lossy(id).into_owned())
     }
 
-    /// The index of a record's read group; behind all others where it has none that the header has.
+    /// The index of a record's read group; after all others where it has none that the header has.
     fn index_of(&self, id: Option<&[u8]>) -> usize {
         if let ([only], Some(id)) = (&self.ids[..], id) {
             return usize::from(only != id);
@@ -100,7 +100,7 @@ impl ReadGroupCounts {
     }
 }
 
-/// By read group of the header; those of records without one are behind them.
+/// By read group of the header; those of records without one are after them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReadGroupsCounts(pub Vec<ReadGroupCounts>);
 
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn read_groups_are_found_by_id_and_others_are_behind() {
+    fn read_groups_are_found_by_id_and_others_are_after() {
         let text = b"@HD\tVN:1.6\n@RG\tID:z\tSM:s\n@RG\tID:a\tSM:s\n@RG\tID:k\tSM:s\n";
         let names = ReadGroupNames::of(&Header::parse(text).unwrap());
         let t = |id: &[u8], expected| assert_eq!(names.index_of(Some(id)), expected);

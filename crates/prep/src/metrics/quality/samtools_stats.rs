@@ -87,7 +87,7 @@ impl Fragment {
     }
 }
 
-/// Where a record lies, for the question whether records are sorted.
+/// Where a record is, for the question whether records are sorted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Place {
     reference: i32,
@@ -333,7 +333,7 @@ impl SamtoolsStatsCounts {
     }
 
     /// "is sorted". Each worker looks at the records that it was shown, in their order: that whole
-    /// stretches of sorted records follow each other in the wrong order is not seen.
+    /// segments of sorted records follow each other in the wrong order is not seen.
     #[must_use]
     pub fn is_sorted(&self) -> bool {
         !self.is_unsorted

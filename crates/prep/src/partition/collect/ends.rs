@@ -28,9 +28,9 @@ pub struct EndCollector<'a> {
     pub(crate) markers: ChunkStore<'a>,
     /// Where every record counts as a template: reads whose mate is to be found yet, by name.
     pub(crate) mates: Option<ChunkStore<'a>>,
-    /// There, where families of UMIs are told: all records, by name.
+    /// There, where families of UMIs are marked: all records, by name.
     pub(crate) relatives: Option<ChunkStore<'a>>,
-    /// What tells which of two such pairs comes first, [`crate::duplicates::pair_mates`].
+    /// What decides which of two such pairs comes first, [`crate::duplicates::pair_mates`].
     pub(crate) ties: DuplicateMode,
     libraries: &'a LibraryTable,
     options: ReadEndOptions,
@@ -65,13 +65,13 @@ impl<'a> EndCollector<'a> {
 
     /// For inputs that stand for the sorted file that `samtools sort` or `merge` would make of them
     /// (several files, or one that is not sorted as it says): there numbers of records alone do not
-    /// tell the order of that file, but places and then numbers do.
+    /// show the order of that file, but places and then numbers do.
     #[must_use]
     pub fn by_place(self) -> Self {
         Self { ties: DuplicateMode::Coordinate, ..self }
     }
 
-    /// Where everything lies, each store as `place` says.
+    /// Where everything is, each store as `place` says.
     pub(super) fn saved_as(
         &self,
         mut place: impl FnMut(&ChunkStore<'a>) -> SavedStore,
@@ -241,7 +241,7 @@ impl<'a> EndCollector<'a> {
     }
 }
 
-/// Where read ends lie, and what was counted of them.
+/// Where read ends are, and what was counted of them.
 pub(crate) struct SavedEnds {
     pub(crate) pairs: SavedStore,
     pub(crate) fragments: SavedStore,

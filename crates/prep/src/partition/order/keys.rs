@@ -22,7 +22,7 @@ pub(super) fn place_key(record: &RecordRef<'_>) -> u64 {
 ///
 /// Positions beyond the longest reference that SAM can describe (2^31 - 1 bp) are cut to it.
 fn coordinate_key(reference_id: i32, position: i32, reverse: bool) -> u64 {
-    // Position -1 (none) sorts in front of 0.
+    // Position -1 (none) sorts before 0.
     let position = (i64::from(position) + 1).clamp(0, i64::from(i32::MAX)) as u64;
     let reference = u64::from(reference_id.cast_unsigned()).min(1 << 31);
     reference << 32 | position << 1 | u64::from(reverse)
@@ -30,7 +30,7 @@ fn coordinate_key(reference_id: i32, position: i32, reverse: bool) -> u64 {
 
 /// Makes keys for a set of records.
 ///
-/// Names of one run share long beginnings, so a key of a name is eight bytes behind the beginning
+/// Names of one run share long beginnings, so a key of a name is eight bytes after the beginning
 /// that all names of the set share: every record must be shown to [`PrefixKeys::note`] before the
 /// first key that is compared is made.
 #[derive(Debug)]
@@ -84,7 +84,7 @@ impl PrefixKeys {
         }
     }
 
-    /// Eight bytes of the record's text behind the shared beginning; where it ends, zeros.
+    /// Eight bytes of the record's text after the shared beginning; where it ends, zeros.
     fn window(&mut self, record: &RecordRef<'_>) -> u64 {
         self.read_text(record);
         let skipped_bytes = self.shared.as_ref().map_or(0, Vec::len);

@@ -2,7 +2,7 @@
 //! header says of it.
 //!
 //! Every order is total: what an order leaves equal stays in input order, which the record ordinal
-//! tells. That makes the sorted stream a function of the records alone. The orders are those of
+//! says. That makes the sorted stream a function of the records alone. The orders are those of
 //! the field's referees, down to their ties: samtools 1.16.1 (`samtools sort`, `samtools sort -n`)
 //! and Picard 2.27.5 (`SortSam`), both checked by running them.
 
@@ -34,7 +34,7 @@ pub enum SortOrder {
     /// Picard's `SortSam SORT_ORDER=queryname`: names by bytes, then paired before unpaired, the
     /// first read before the second, forward before reverse, primary before secondary before
     /// supplementary bits, and tag HI (none before any). Picard's order is none where a paired
-    /// record is neither or both of first and second; here it stands between the two.
+    /// record is neither or both of first and second; here it is between the two.
     QueryNamePicard,
     /// Input order.
     Keep,
@@ -73,14 +73,14 @@ impl FromStr for SortOrder {
 }
 
 impl SortOrder {
-    /// Whether records lie by their place on the reference, so that an index can be made.
+    /// Whether records are ordered by their place on the reference, so that an index can be made.
     #[must_use]
     pub fn is_by_coordinate(self) -> bool {
         matches!(self, Self::Coordinate | Self::CoordinatePicard)
     }
 
-    /// Whether all records lie by their names. (Those of [`Self::CoordinatePicard`] without a
-    /// reference do so too.)
+    /// Whether all records are ordered by their names. (Those of [`Self::CoordinatePicard`] without
+    /// a reference do so too.)
     #[must_use]
     pub fn is_by_name(self) -> bool {
         matches!(self, Self::QueryName | Self::QueryNamePicard)
@@ -121,7 +121,7 @@ impl SortOrder {
         }
     }
 
-    /// Whether the prefix key with the ordinal behind it is the whole order.
+    /// Whether the prefix key with the ordinal after it is the whole order.
     pub(crate) fn is_key_whole(self) -> bool {
         matches!(self, Self::Coordinate | Self::Keep)
     }
@@ -173,7 +173,7 @@ fn compare_coordinate_picard(left: &RecordRef<'_>, right: &RecordRef<'_>) -> Ord
         .then_with(|| rest(left).cmp(&rest(right)))
 }
 
-/// htsjdk's `SAMRecordQueryNameComparator` behind the names.
+/// htsjdk's `SAMRecordQueryNameComparator` after the names.
 fn compare_namesakes_picard(left: &RecordRef<'_>, right: &RecordRef<'_>) -> Ordering {
     let rank = |record: &RecordRef<'_>| {
         let of_pair = match read_bits(record) {

@@ -20,7 +20,7 @@ fn c_string(name: &[u8]) -> &[u8] {
 struct Number<'a> {
     /// How many lead.
     zeros: usize,
-    /// Those behind them.
+    /// Those after them.
     digits: &'a [u8],
     /// What follows.
     rest: &'a [u8],
@@ -64,8 +64,8 @@ pub(crate) fn compare(left: &[u8], right: &[u8]) -> Ordering {
 const LONG_NUMBER: usize = 9;
 
 /// Appends text whose byte order is [`compare`]'s, equal where that is: a number becomes a digit
-/// that tells its length (so that it stands against other bytes as a digit does) and its digits;
-/// behind the name there are a NUL and, for each number, 255 less its leading zeros.
+/// that gives its length (so that it compares with other bytes as a digit does) and its digits;
+/// after the name there are a NUL and, for each number, 255 less its leading zeros.
 pub(crate) fn append_text(name: &[u8], out: &mut Vec<u8>) {
     let mut rest = c_string(name);
     while let Some(&byte) = rest.first() {
@@ -74,14 +74,14 @@ pub(crate) fn append_text(name: &[u8], out: &mut Vec<u8>) {
             rest = &rest[1..];
             continue;
         }
-        let Number { digits, rest: behind, .. } = number(rest);
+        let Number { digits, rest: after, .. } = number(rest);
         out.push(b'0' + digits.len().min(LONG_NUMBER) as u8);
         if digits.len() >= LONG_NUMBER {
             // BAM names have at most 254 bytes.
             out.push((digits.len() - LONG_NUMBER).min(255) as u8);
         }
         out.extend_from_slice(digits);
-        rest = behind;
+        rest = after;
     }
     out.push(0);
     append_zeros(c_string(name), out);
@@ -91,8 +91,8 @@ pub(crate) fn append_text(name: &[u8], out: &mut Vec<u8>) {
 fn append_zeros(name: &[u8], out: &mut Vec<u8>) {
     let mut rest = name;
     while let Some(start) = rest.iter().position(u8::is_ascii_digit) {
-        let Number { zeros, rest: behind, .. } = number(&rest[start..]);
+        let Number { zeros, rest: after, .. } = number(&rest[start..]);
         out.push(255 - zeros.min(255) as u8);
-        rest = behind;
+        rest = after;
     }
 }

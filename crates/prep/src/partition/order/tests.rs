@@ -15,7 +15,7 @@ const ORDERS: [SortOrder; 5] = [
 
 #[test]
 fn natural_order_is_that_of_samtools() {
-    // Each in front of the next, as `samtools sort -n` 1.24 puts them, but for those that are
+    // Each before the next, as `samtools sort -n` 1.24 puts them, but for those that are
     // equal to it.
     fn t(names: &[&str]) {
         for (index, left) in names.iter().enumerate() {
@@ -141,7 +141,7 @@ fn picard_looks_at_everything_that_samtools_leaves_equal() {
     };
     let plain = with(&|_| {});
     let coordinate = SortOrder::CoordinatePicard;
-    // The name, MAPQ, mate's reference, its position, TLEN; in front of all the strand.
+    // The name, MAPQ, mate's reference, its position, TLEN; before all the strand.
     t(coordinate, &plain, &set(32, b'o'));
     t(coordinate, &set(9, 59), &plain);
     t(coordinate, &plain, &with(&|b| b[20..24].fill(0)));

@@ -29,7 +29,7 @@ pub use saved::{SavedStore, SavedValue, WriteOutError, write_out};
 const SEGMENT_PARTITIONS: usize = 1024;
 /// Upper bound of segments: 4 million partitions.
 const MAX_SEGMENTS: usize = 4096;
-/// Most partitions that are told apart.
+/// Most partitions that are distinguished.
 pub(crate) const MAX_PARTITIONS: usize = MAX_SEGMENTS * SEGMENT_PARTITIONS;
 
 /// A sealed chunk.
@@ -184,7 +184,7 @@ impl<'a> ChunkStore<'a> {
         &self.segments[segment].get_or_init(make)[index]
     }
 
-    /// Appends `parts`, one behind the other, to `partition`.
+    /// Appends `parts`, one after the other, to `partition`.
     ///
     /// # Errors
     /// When a full chunk cannot be spilled.

@@ -1,4 +1,4 @@
-//! Stores that outlive the process: all chunks in the spill file, and where they lie there.
+//! Stores that outlive the process: all chunks in the spill file, and where they are there.
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -49,7 +49,7 @@ pub(crate) struct SavedPartition {
     pub(crate) chunks: Vec<SpillExtent>,
 }
 
-/// Where the chunks of a store lie.
+/// Where the chunks of a store are.
 pub struct SavedStore(pub(crate) Vec<SavedPartition>);
 
 state_of_fields!(SavedPartition { partition, bytes, chunks });
@@ -157,7 +157,7 @@ impl<'a> ChunkStore<'a> {
         Ok(())
     }
 
-    /// Where everything lies, once [`write_out`] is through.
+    /// Where everything is, once [`write_out`] is through.
     #[must_use]
     pub fn saved(&self) -> SavedStore {
         let saved = |partition| {
@@ -198,7 +198,7 @@ mod tests {
     use crate::test_records::backing;
 
     #[test]
-    fn a_store_is_restored_from_where_its_chunks_lie() {
+    fn a_store_is_restored_from_where_its_chunks_are() {
         let backing = backing(1 << 20);
         let store = ChunkStore::new(&backing, 64);
         let mut scratch = StoreScratch::new().unwrap();

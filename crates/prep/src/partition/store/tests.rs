@@ -23,9 +23,9 @@ fn items(chunks: Vec<Chunk>, backing: &Backing, scratch: &mut StoreScratch) -> V
         let mut rest = &loaded.bytes[..];
         while !rest.is_empty() {
             let padding = u32::from_le_bytes(rest[12..16].try_into().unwrap()) as usize;
-            let (item, behind) = rest.split_at(16 + padding);
+            let (item, after) = rest.split_at(16 + padding);
             items.push(item.to_vec());
-            rest = behind;
+            rest = after;
         }
     }
     items.sort();

@@ -176,7 +176,7 @@ fn raw_tables(text: &str) -> Result<HashMap<&str, RawTable<'_>>, ReportError> {
     let first = lines.next().and_then(|(text, _)| text.strip_prefix("#:GATKReport.v1.1:"));
     let count: usize = first.and_then(|it| it.parse().ok()).ok_or(ReportError::NotAReport)?;
     let mut tables = HashMap::new();
-    // As GATK does, nothing is read behind the tables that the first line announces.
+    // As GATK does, nothing is read after the tables that the first line announces.
     for _ in 0..count {
         let Some((shape, line)) = lines.find(|(text, _)| !text.trim().is_empty()) else { break };
         let Some(shape) = shape.strip_prefix(PREFIX) else {

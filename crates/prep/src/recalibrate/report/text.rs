@@ -43,7 +43,7 @@ impl Layout {
         self.rows += rows.ends.len() / count;
     }
 
-    /// Writes what stands before the rows. The title is name and description, with a colon between.
+    /// Writes what is before the rows. The title is name and description, with a colon between.
     pub(super) fn write_head(&self, title: &str, out: &mut dyn Write) -> io::Result<()> {
         write!(out, "#:GATKTable:{}:{}", self.columns.len(), self.rows)?;
         self.columns.iter().try_for_each(|column| write!(out, ":{}", column.format))?;
@@ -158,7 +158,7 @@ pub(super) fn half_up(value: f64, decimals: usize) -> String {
     let shortest = format!("{value}");
     let cut = shortest.find('.').map(|point| point + decimals + 1);
     match cut.filter(|&cut| cut < shortest.len()) {
-        // A five with nothing behind it: the one case where binary and decimal rounding differ.
+        // A five with nothing after it: the one case where binary and decimal rounding differ.
         Some(cut) if &shortest[cut..] == "5" => {
             format!("{:.decimals$}", value + value.signum() * 10_f64.powi(-(decimals as i32) - 2))
         }
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_told() {
+    fn numbers_are_reported() {
         for text in "0 12 -3 1.5 .5 1. 1e5 1E-5 1.5e+3 0x1F 017 1L 1d 2F 0.5 00.5 null NA NaN 0 +7"
             .split(' ')
         {

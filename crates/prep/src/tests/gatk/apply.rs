@@ -71,7 +71,7 @@ pub(crate) fn ways_to_apply() -> Vec<Way> {
     ways
 }
 
-/// Applies a table in some ways, GATK beside us.
+/// Applies a table in some ways, GATK against ours.
 pub(crate) fn compare(gatk: &Gatk, ways: &[Way], bam: &Path, report: &Path, folder: &Path) {
     let (reads, table) = (Bam::read(bam), table(report));
     for (arguments, options) in ways {

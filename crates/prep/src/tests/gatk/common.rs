@@ -13,7 +13,7 @@ use crate::recalibrate::{
     RecalibrationOptions, Table, report,
 };
 
-/// Where GATK's test data lie in SEQLOOM_DATA.
+/// Where GATK's test data are in SEQLOOM_DATA.
 const BQSR: &str = "bam/gatk_testdata/org/broadinstitute/hellbender/tools/BQSR";
 
 /// A file of GATK's BQSR tests, or `None` after saying that the test is skipped.
@@ -141,7 +141,7 @@ pub(crate) fn table(path: &Path) -> Table {
     report::parse(text(path).as_bytes()).unwrap()
 }
 
-/// Name, qualities, tags in the order of their names, and all in front of the qualities.
+/// Name, qualities, tags in the order of their names, and all before the qualities.
 fn parts(body: &[u8]) -> (String, Vec<u8>, Vec<String>, Vec<u8>) {
     let record = RecordRef::new(body).unwrap();
     let tag = |(name, value): ([u8; 2], AuxValue<'_>)| {

@@ -1,4 +1,4 @@
-//! Random hard reads: both passes of GATK beside ours.
+//! Random hard reads: both passes of GATK against ours.
 
 use std::ffi::OsString;
 use std::path::Path;

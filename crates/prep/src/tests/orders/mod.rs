@@ -1,6 +1,6 @@
-//! Referees: `samtools sort`, `samtools sort -n` and Picard SortSam run beside ours, on real and on
-//! random hard data; the stream of records must be the same, and the bytes of ours the same for
-//! every number of threads and any memory.
+//! Referees: `samtools sort`, `samtools sort -n` and Picard SortSam run side by side with ours, on
+//! real and on random hard data; the stream of records must be the same, and the bytes of ours the
+//! same for every number of threads and any memory.
 //!
 //! Needs samtools, java and Picard, in their current releases and those of Debian's stable suite.
 
@@ -189,12 +189,12 @@ fn hard(orders: &[SortOrder], odd_pairs: bool) {
 }
 
 #[test]
-fn hard_data_lies_as_samtools_sorts_it() {
+fn hard_data_is_as_samtools_sorts_it() {
     hard(&[SortOrder::Coordinate, SortOrder::QueryName, SortOrder::Keep], true);
 }
 
 #[test]
-fn hard_data_lies_as_picard_sorts_it() {
+fn hard_data_is_as_picard_sorts_it() {
     hard(&[SortOrder::CoordinatePicard, SortOrder::QueryNamePicard], false);
 }
 
@@ -220,12 +220,12 @@ fn real(orders: &[SortOrder], some: bool) {
 }
 
 #[test]
-fn real_data_lies_as_samtools_sorts_it() {
+fn real_data_is_as_samtools_sorts_it() {
     real(&[SortOrder::Coordinate, SortOrder::QueryName, SortOrder::Keep], false);
 }
 
 #[test]
-fn real_data_lies_as_picard_sorts_it() {
+fn real_data_is_as_picard_sorts_it() {
     real(&[SortOrder::CoordinatePicard, SortOrder::QueryNamePicard], !skip::slow_tests());
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use seqloom_format::bam::{Header, RecordRef, Reference};
 use seqloom_format::bam_deflate::Settings;
 use seqloom_format::bgzf::{BlockCompressor, EOF_BLOCK};
-use seqloom_io::sink::output::Output;
+use seqloom_io::Output;
 use seqloom_io::spill::SpillFile;
 use seqloom_runtime::memory::Ledger;
 use seqloom_testkit::bam::{BamReader, BamRecord};

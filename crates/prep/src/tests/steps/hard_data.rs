@@ -13,7 +13,7 @@ pub(crate) const REFERENCES: [(&str, usize); 4] =
 /// What the data holds.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Kind {
-    /// Alignments may end behind their reference.
+    /// Alignments may end past their reference.
     pub(crate) overhang: bool,
     /// More than two primary records of a name, wrong flags, records without a place that claim
     /// to be mapped. Picard refuses such input.

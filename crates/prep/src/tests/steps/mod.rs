@@ -1,5 +1,5 @@
-//! Referees for the record steps: samtools and Picard run beside ours, on real files and on
-//! random hard ones; no record may differ.
+//! Referees for the record steps: samtools and Picard run side by side with ours, on real files and
+//! on random hard ones; no record may differ.
 //!
 //! Needs samtools, bgzip, java and Picard, in their current releases. Real files come from the
 //! folder that `SEQLOOM_DATA` names.

@@ -1,4 +1,4 @@
-//! Picard beside ours: CleanSam, AddOrReplaceReadGroups, SetNmMdAndUqTags, FixMateInformation,
+//! Picard against ours: CleanSam, AddOrReplaceReadGroups, SetNmMdAndUqTags, FixMateInformation,
 //! ReorderSam. Tags are compared as sets: Picard sorts them.
 
 use std::collections::{HashMap, HashSet};
@@ -126,7 +126,7 @@ fn sum(ops: &[(i64, char)], letters: &str) -> i64 {
 /// Positions by which an alignment hangs over; 0 or less for one that fits.
 fn overhang_of(reference: &str, position: &str, ops: &[(i64, char)]) -> i64 {
     let Some(&(_, length)) = REFERENCES.iter().find(|it| it.0 == reference) else { return 0 };
-    // A read without an aligned base may stand behind the end.
+    // A read without an aligned base may be past the end.
     let span = sum(ops, "MDN=X");
     if span == 0 { 0 } else { position.parse::<i64>().unwrap() - 1 + span - length as i64 }
 }

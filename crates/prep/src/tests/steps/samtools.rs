@@ -1,4 +1,4 @@
-//! samtools beside ours: fixmate, calmd, addreplacerg, view.
+//! samtools against ours: fixmate, calmd, addreplacerg, view.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -195,7 +195,7 @@ fn calmd_on_real_files() {
         ("bam/samtools_test/dat/view.002.sam", "bam/samtools_test/dat/view.002.fa"),
     ] {
         let (Some(path), Some(fasta)) = (skip::data(records), skip::data(fasta)) else { continue };
-        // calmd writes an index beside the reference.
+        // calmd writes an index next to the reference.
         let folder = tempfile::tempdir().unwrap();
         let copy = folder.path().join("r.fa");
         std::fs::copy(&fasta, &copy).unwrap();

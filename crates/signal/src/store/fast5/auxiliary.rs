@@ -6,7 +6,7 @@ use seqloom_format::signal::{AuxiliaryField, AuxiliaryType, AuxiliaryValues};
 use super::engine::{Field, FieldValue};
 use super::error::{Fast5Problem, lossy};
 
-/// Type of a field, without labels: these stand with its value.
+/// Type of a field, without labels: these are with its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Number(Number),
@@ -162,7 +162,7 @@ pub(super) struct Auxiliary {
 #[derive(Debug, Clone, Copy)]
 struct Met {
     kind: Kind,
-    /// Name, value and labels stand one behind the other in `bytes`, ending here.
+    /// Name, value and labels are one after the other in `bytes`, ending here.
     start: usize,
     name_end: usize,
     value_end: usize,
@@ -230,7 +230,7 @@ impl Auxiliary {
         self.fields.iter().copied().find(|&met| self.name(met) == name)
     }
 
-    /// Adds the fields that `columns` lacks, each behind the one that it follows here.
+    /// Adds the fields that `columns` lacks, each after the one that it follows here.
     pub(super) fn add_columns(&self, columns: &mut Vec<AuxiliaryField>) {
         let mut place = 0;
         for &met in &self.fields {

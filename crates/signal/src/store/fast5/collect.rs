@@ -297,9 +297,9 @@ fn take_attribute(
 /// unless its name is that of something which a read has or everything is to be kept.
 fn leave_out(name: &[u8], options: Fast5Options) -> Result<Place, Fast5Problem> {
     let is_left_out = options.leave_out_auxiliary && auxiliary::is_known(name);
-    let is_wanted =
+    let is_requested =
         matches!(name, b"run_id" | b"pore_type") || is_of_read(name) && name != b"duration";
-    match (is_wanted && !is_left_out, options.keep_unknown && !options.leave_out_auxiliary) {
+    match (is_requested && !is_left_out, options.keep_unknown && !options.leave_out_auxiliary) {
         (true, _) => Err(Fast5Problem::AttributeType(lossy(name))),
         (false, true) => Err(Fast5Problem::List(lossy(name))),
         (false, false) => Ok(Place::Taken),

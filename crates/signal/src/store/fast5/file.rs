@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use seqloom_format::ReadAt;
 use seqloom_format::hdf5::{Hdf5File, LinkTarget};
-use seqloom_format::read_at::ReadAt;
 use seqloom_format::signal::{AuxiliaryField, SignalHeader, SignalRead};
 
 use super::collect::{
@@ -248,7 +248,7 @@ impl<E: Engine> Fast5File<E> {
     }
 
     /// `file_type` says it; without, a text `file_version` of 1 or more means many reads (a number
-    /// stands in single-read files only).
+    /// is in single-read files only).
     fn find_layout(&self, scratch: &mut Fast5Scratch<E>) -> Result<Fast5Layout, Fast5Problem> {
         let mut is_multi = false;
         let mut version = Vec::new();

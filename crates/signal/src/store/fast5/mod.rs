@@ -1,10 +1,10 @@
 //! FAST5 files as reads: single-read and multi-read, of all versions.
 //!
 //! What becomes of a FAST5's attributes follows `slow5tools f2s` (version 1.3.0): those of the
-//! root, of `context_tags` and `tracking_id`, and `run_id` and `pore_type` wherever they stand, are
+//! root, of `context_tags` and `tracking_id`, and `run_id` and `pore_type` wherever they are, are
 //! header attributes; `read_id`, `digitisation`, `offset`, `range`, `sampling_rate` and the one
 //! dataset are the read; `start_time`, `read_number`, `start_mux`, `median_before`, `end_reason`
-//! and `channel_number` are auxiliary fields in the order in which they stand in the first read.
+//! and `channel_number` are auxiliary fields in the order in which they are in the first read.
 //! Seven attributes of `Raw`, such as `tracked_scaling_scale`, are not stored. Another attribute
 //! that has no such place is an error, but [`Fast5Options::keep_unknown`] makes auxiliary fields of
 //! all, and [`Fast5Options::leave_out_auxiliary`] leaves all out; `Analyses`, `PreviousReadInfo`

@@ -1,13 +1,13 @@
 //! Reads written as a multi-read FAST5, as `slow5tools s2f` does.
 //!
 //! Header attributes go to `context_tags` where nanopore software puts them, and else to
-//! `tracking_id`; both groups stand once and are shared by all reads, as in files of MinKNOW.
+//! `tracking_id`; both groups are stored once and are shared by all reads, as in files of MinKNOW.
 //! Auxiliary fields that FAST5 knows become attributes of `Raw` and `channel_id`. Missing values
 //! are written as SLOW5's missing values, so that reading the file back finds every field. Whatever
 //! the reader of FAST5 refuses is not written: a header attribute or field is left out, a read is
 //! refused, a file without a read or a run is.
 //!
-//! The caller writes what is appended, one piece behind the other, and at the end puts
+//! The caller writes what is appended, one piece after the other, and at the end puts
 //! [`Fast5Writer::finish`]'s bytes over the start of the file. Memory grows by about 100 bytes a
 //! read, for the root group.
 
@@ -25,8 +25,8 @@ use super::collect::{is_name, is_of_read, is_text};
 use super::error::lossy;
 use super::file::major_version;
 
-/// Attributes that stand in `context_tags`: those that MinKNOW, MinION Bream and ont_fast5_api have
-/// there. All others stand in `tracking_id`.
+/// Attributes that are in `context_tags`: those that MinKNOW, MinION Bream and ont_fast5_api have
+/// there. All others are in `tracking_id`.
 const CONTEXT_TAGS: [&str; 24] = [
     "barcoding_enabled",
     "basecall_config_filename",
@@ -202,7 +202,7 @@ impl Fast5Writer {
         Ok(())
     }
 
-    /// Ends the file: appends the root group, and returns what has to stand at its start instead of
+    /// Ends the file: appends the root group, and returns what has to be at its start instead of
     /// what was written there first.
     ///
     /// # Errors

@@ -59,7 +59,7 @@ pub(crate) enum Pod5Error {
 /// Why a read cannot be had.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Pod5ReadError {
-    /// The file is damaged where the read lies, or could not be read.
+    /// The file is damaged where the read is, or could not be read.
     #[error(transparent)]
     Format(#[from] Pod5FormatError),
     /// The file has fewer reads.

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use seqloom_format::ReadAt;
 use seqloom_format::pod5::{
     Batch, Container, MAX_READ_SAMPLES, Pod5FormatError, ReadTable, RowCoding, SignalTable,
     read_runs,
 };
-use seqloom_format::read_at::ReadAt;
 use seqloom_format::signal::{SignalHeader, SignalRead};
 
 use super::error::{Pod5Error, Pod5ReadError};
@@ -18,7 +18,7 @@ use crate::store::uuid;
 
 /// An open POD5 file. It does not change, so any number of threads may read from it.
 pub(crate) struct Pod5File {
-    /// Tells the batches of several files in one scratch apart.
+    /// Distinguishes the batches of several files in one scratch.
     number: u64,
     file: Arc<dyn ReadAt>,
     path: PathBuf,
@@ -95,7 +95,7 @@ impl Pod5File {
     }
 
     /// Read `index` with its samples into `read`, whatever that held. Reads near each other in
-    /// number lie near each other in the file.
+    /// number are near each other in the file.
     ///
     /// # Errors
     /// [`Pod5Error::Read`]; the other reads may be sound.
@@ -202,7 +202,7 @@ impl Pod5File {
         Ok(samples)
     }
 
-    /// Appends bytes of the file that are known to lie in it.
+    /// Appends bytes of the file that are known to be in it.
     fn fetch_bytes(
         &self,
         (offset, bytes): (u64, usize),

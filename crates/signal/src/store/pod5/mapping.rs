@@ -230,7 +230,7 @@ struct Attribute {
 }
 
 /// Attributes of a run, in an order in which a later one overrules an earlier one of its name:
-/// columns, with the tags where their column stands, and the acquisition id as `run_id` too.
+/// columns, with the tags where their column is, and the acquisition id as `run_id` too.
 fn attributes(run: &RunInfo) -> Vec<Attribute> {
     let mut attributes = Vec::new();
     let tag =
@@ -272,7 +272,7 @@ fn on_one_line(mut text: Vec<u8>) -> OnOneLine {
     OnOneLine { text, is_changed }
 }
 
-/// Decimal digits, without asking for memory.
+/// Decimal digits, without allocating.
 fn decimal(mut number: u32, digits: &mut [u8; 10]) -> &[u8] {
     let mut start = digits.len();
     loop {

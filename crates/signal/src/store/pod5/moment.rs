@@ -4,7 +4,7 @@ use std::io::Write;
 
 /// Appends a moment, `count / per_second` seconds after 1970 began in UTC, in `zone`: `+01:00` and
 /// the like are added, other zones are shown in UTC (there is no table of zones here; the moment
-/// is the same). Without a zone there is no offset behind it.
+/// is the same). Without a zone there is no offset after it.
 pub(super) fn append(count: i64, per_second: i64, zone: &[u8], out: &mut Vec<u8>) {
     let per_second = per_second.max(1);
     let (seconds, part) = (count.div_euclid(per_second), count.rem_euclid(per_second));

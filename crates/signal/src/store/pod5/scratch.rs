@@ -10,7 +10,7 @@ const BATCHES: usize = 8;
 #[derive(Debug, Default)]
 pub(crate) struct Pod5Scratch {
     pub(super) decoder: RowDecoder,
-    /// Coded signal of a read, its rows one behind the other.
+    /// Coded signal of a read, its rows one after the other.
     pub(super) coded: Vec<u8>,
     pub(super) rows: Vec<CodedRow>,
     batches: Vec<Held>,

@@ -1,4 +1,4 @@
-//! The HDF5 reader beside h5py: every attribute of every object, every signal.
+//! The HDF5 reader against h5py: every attribute of every object, every signal.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

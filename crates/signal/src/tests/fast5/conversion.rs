@@ -1,4 +1,4 @@
-//! Reads and headers beside the files that slow5tools expects of its own conversion.
+//! Reads and headers against the files that slow5tools expects of its own conversion.
 
 use std::path::Path;
 
@@ -50,9 +50,9 @@ fn files_become_what_slow5tools_makes_of_them() {
     let t_with = |options: Fast5Options, from: &[&str], expected: &str| {
         let paths: Vec<_> = from.iter().map(|name| raw.join(format!("{name}.fast5"))).collect();
         let paths: Vec<&Path> = paths.iter().map(|path| path.as_path()).collect();
-        let wanted = data.join("exp/f2s").join(format!("{expected}.slow5"));
-        let wanted = std::fs::read_to_string(wanted).unwrap();
-        assert_same(&as_slow5(&paths, options), &wanted, expected);
+        let requested = data.join("exp/f2s").join(format!("{expected}.slow5"));
+        let requested = std::fs::read_to_string(requested).unwrap();
+        assert_same(&as_slow5(&paths, options), &requested, expected);
     };
     let t = |from: &[&str], expected: &str| t_with(OPTIONS, from, expected);
     t(&["single-fast5/sss1"], "single-fast5-output/a_single-fast5");
@@ -102,9 +102,9 @@ fn files_become_what_slow5tools_makes_of_them() {
     // Its second read counts the labels in another order: 4 is signal_positive there, and 5 in the
     // first read. slow5tools keeps the 4, which then means signal_negative.
     let name = "end_reason_fast5/end_reason_differnt_key_order";
-    let wanted = std::fs::read_to_string(data.join(format!("exp/f2s/{name}.slow5"))).unwrap();
-    let wanted = wanted.replace("\t4\t281\n", "\t5\t281\n");
-    assert_same(&as_slow5(&[&raw.join(format!("{name}.fast5"))], OPTIONS), &wanted, name);
+    let requested = std::fs::read_to_string(data.join(format!("exp/f2s/{name}.slow5"))).unwrap();
+    let requested = requested.replace("\t4\t281\n", "\t5\t281\n");
+    assert_same(&as_slow5(&[&raw.join(format!("{name}.fast5"))], OPTIONS), &requested, name);
     // The first read lacks the field that the second has.
     let complete = Fast5Options { complete_header: true, ..OPTIONS };
     let name = "end_reason_fast5/end_reason1";
@@ -211,7 +211,7 @@ fn lists_cost_nothing_as_in_ont_fast5_api() {
         assert_eq!(ours, theirs, "{path}");
         let mut header = header.clone();
         if path.ends_with("tracking.fast5") {
-            // Here it stands instead of the header's own.
+            // Here it is instead of the header's own.
             header.attributes.remove(&b"version"[..]).unwrap();
         }
         assert!(own == header, "{path}");

@@ -1,4 +1,4 @@
-//! Referees: the pod5 package and blue-crab beside our reader of POD5, on files that the pod5
+//! Referees: the pod5 package and blue-crab against our reader of POD5, on files that the pod5
 //! package makes; every value of every read and every sample must be equal.
 //!
 //! Needs Python with pod5, blue-crab and pyslow5 in `.venv` of the repository.

@@ -25,7 +25,7 @@ fn a_file_cut_at_any_byte_gives_all_whole_reads() {
             let whole = starts.iter().skip(1).filter(|&&end| end <= cut).count();
             assert_eq!(passed.text, lines(&reads[..whole]), "{encoding:?} cut at {cut}");
             assert_eq!(passed.account.reads, whole as u64);
-            // Text that ends behind a line looks whole: only BLOW5 has an end marker.
+            // Text that ends after a line looks whole: only BLOW5 has an end marker.
             let is_whole = encoding == Encoding::Slow5 && starts.contains(&cut);
             assert_eq!(passed.account.cut_files, u64::from(!is_whole), "{encoding:?} at {cut}");
             for fault in &passed.faults {
@@ -55,7 +55,7 @@ fn a_record_that_claims_more_than_the_file_has_ends_it() {
 }
 
 #[test]
-fn files_joined_byte_by_byte_are_told_of() {
+fn files_joined_byte_by_byte_are_reported() {
     let reads = three();
     for encoding in &ENCODINGS[1..] {
         let (bytes, starts) = file(*encoding, &reads);
@@ -98,8 +98,8 @@ fn a_bad_line_is_lost_alone_and_named() {
     fn t(line: &str) {
         let reads = three();
         let (bytes, starts) = file(Encoding::Slow5, &reads);
-        let (before, behind) = bytes.split_at(starts[1]);
-        let passed = pass_file([before, line.as_bytes(), b"\n", behind].concat()).unwrap();
+        let (before, after) = bytes.split_at(starts[1]);
+        let passed = pass_file([before, line.as_bytes(), b"\n", after].concat()).unwrap();
         assert_eq!(passed.text, lines(&reads), "{line:?}");
         assert_eq!((passed.account.lost_reads, passed.faults.len()), (1, 1), "{line:?}");
         assert_eq!(passed.faults[0].offset, Some(starts[1] as u64));
@@ -126,7 +126,7 @@ fn a_bad_line_is_lost_alone_and_named() {
 }
 
 #[test]
-fn headers_that_lie_are_refused() {
+fn headers_that_are_wrong_are_refused() {
     let (text, _) = file(Encoding::Slow5, &three());
     let text = String::from_utf8(text).unwrap();
     for (from, to) in [

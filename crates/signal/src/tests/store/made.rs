@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 
-use seqloom_format::read_at::ReadAt;
+use seqloom_format::ReadAt;
 use seqloom_format::signal::{AuxiliaryField, AuxiliaryType, SignalHeader, SignalRead};
 use seqloom_format::slow5::binary::RecordEncoder;
 use seqloom_format::slow5::{Compression, RecordCompression, SignalCompression, text};

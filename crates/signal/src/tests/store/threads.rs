@@ -57,10 +57,10 @@ fn every_read_is_had_by_request_in_any_order() {
         let header = store.header().clone();
         let all = locations(&starts);
         let order: Vec<usize> = (0..reads.len()).map(|at| at * 7919 % reads.len()).collect();
-        let wanted: Vec<Location> = order.iter().map(|&at| all[at]).collect();
+        let requested: Vec<Location> = order.iter().map(|&at| all[at]).collect();
         let expected: Vec<SignalRead> = order.iter().map(|&at| reads[at].clone()).collect();
         for threads in [1, 5] {
-            let requests = Requests::new(store.clone(), wanted.clone(), threads);
+            let requests = Requests::new(store.clone(), requested.clone(), threads);
             let passed = pass(requests, &header, threads).unwrap();
             assert_eq!(passed.text, lines(&expected));
             assert!(!passed.account.is_lossy());
@@ -74,12 +74,12 @@ fn an_index_of_another_file_gives_faults_and_no_reads() {
     for encoding in &ENCODINGS[1..] {
         let (bytes, starts) = file(*encoding, &reads);
         let store = open(bytes).unwrap();
-        let mut wanted = locations(&starts);
-        wanted[1].offset += 1;
-        wanted[2].size_bytes -= 1;
-        wanted[3].size_bytes = 3;
+        let mut requested = locations(&starts);
+        requested[1].offset += 1;
+        requested[2].size_bytes -= 1;
+        requested[3].size_bytes = 3;
         let header = store.header().clone();
-        let passed = pass(Requests::new(store, wanted, 1), &header, 1).unwrap();
+        let passed = pass(Requests::new(store, requested, 1), &header, 1).unwrap();
         assert_eq!(passed.text, lines(&[reads[0].clone(), reads[4].clone()]));
         assert_eq!(passed.account.lost_reads, 3);
         assert!(passed.faults.iter().all(|fault| fault.reason.contains("another file's")));
@@ -101,7 +101,7 @@ fn an_empty_file_is_whole() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    /// Neighbours are read at once; whichever are asked for, each gets its own bytes.
+    /// Neighbours are read at once; whichever are requested, each gets its own bytes.
     #[test]
     fn fetched_bytes_are_those_of_the_frames(
         picks in prop::collection::vec(0_usize..60, 0..80),

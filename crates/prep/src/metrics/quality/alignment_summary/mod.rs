@@ -23,7 +23,7 @@ use seqloom_format::bam::cigar::{DELETION, HARD_CLIP, INSERTION, PADDING, SKIP, 
 const HIGH_QUALITY: u8 = 20;
 /// Pairs with a longer insert are chimeric.
 const LONGEST_INSERT_BP: u32 = 100_000;
-/// Cycles behind this one are never bad: a bound of memory.
+/// Cycles after this one are never bad: a bound of memory.
 const MOST_CYCLES: usize = 1 << 17;
 
 /// 4-bit code of each letter of a reference in either case: N's for `.`, that of `=` for what is no
@@ -416,7 +416,7 @@ impl ReadCounts {
     }
 }
 
-/// Whether two mapped mates lie too far apart or do not face each other.
+/// Whether two mapped mates are too far apart or do not face each other.
 fn is_chimeric_pair(record: &RecordRef<'_>) -> bool {
     record.template_length().unsigned_abs() > LONGEST_INSERT_BP
         || record.reference_id() != record.mate_reference_id()

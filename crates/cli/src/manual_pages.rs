@@ -1,5 +1,5 @@
 //! What goes with the program: man pages, completions, how to cite it. All of it is made from the
-//! program's own arguments, so that it is never behind them.
+//! program's own arguments, so that it is never after them.
 
 use std::path::{Path, PathBuf};
 
@@ -11,10 +11,10 @@ use seqloom_terminal::{Console, print};
 use crate::options_page;
 use crate::output::{at_path, stage_text};
 
-/// How to cite the program, and what it stands on.
+/// How to cite the program, and what it is built on.
 const CITATION: &str = include_str!("../../../CITATION.cff");
 
-/// What `seqloom manual` is told.
+/// The options of `seqloom manual`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ManualArguments {
     /// Folder for the pages, one for each command; it is made if it is missing
@@ -25,7 +25,7 @@ pub(crate) struct ManualArguments {
     markdown: bool,
 }
 
-/// What `seqloom completions` is told.
+/// The options of `seqloom completions`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -1,5 +1,5 @@
-//! Files beside an output (metrics, reports, digests, indices) are those of the run that made it,
-//! or they are not there: behind runs that failed, were killed, or wrote fewer of them.
+//! Files next to an output (metrics, reports, digests, indices) are those of the run that made it,
+//! or they are not there: after runs that failed, were killed, or wrote fewer of them.
 
 use crate::common::{READ_GROUP, folder, names_in, run, seqloom, signal};
 use crate::data::{align_small, small};
@@ -39,7 +39,7 @@ impl Data {
         self.at("out")
     }
 
-    /// `prep` with every file beside the output that there is.
+    /// `prep` with every file next to the output that there is.
     fn everything(&self) -> Command {
         let mut command = prep(&[&self.at("in.bam")]);
         command.current_dir(self.out()).args(["--sort", "coordinate", "-o", "x.bam", "--md5"]);
@@ -107,7 +107,7 @@ fn a_run_with_fewer_files_leaves_none_of_an_older_one() {
     assert_eq!(names_in(&data.out()), left);
 }
 
-/// What fails in the end, behind all records: nothing of this run has its name.
+/// What fails in the end, after all records: nothing of this run has its name.
 #[test]
 fn a_run_that_fails_leaves_all_as_it_was() {
     let data = Data::new();
@@ -131,7 +131,7 @@ fn a_run_that_fails_leaves_all_as_it_was() {
     assert!(data.contents() == before, "{:?}", names_in(&data.out()));
 }
 
-/// Killed at any time: files beside an output are those of the run that made it, or not there.
+/// Killed at any time: files next to an output are those of the run that made it, or not there.
 #[test]
 fn a_run_that_is_killed_leaves_files_of_one_run() {
     let data = Data::new();
@@ -160,13 +160,13 @@ fn a_run_that_is_killed_leaves_files_of_one_run() {
         let is_old = found["x.bam"] == old["x.bam"];
         for (name, bytes) in &found {
             let is_of_old_run = old.get(name) == Some(bytes);
-            assert_eq!(is_of_old_run, is_old, "step {step}: {name} beside {is_old}");
+            assert_eq!(is_of_old_run, is_old, "step {step}: {name} next to {is_old}");
         }
     }
     assert!(killed > 5, "{killed}");
 }
 
-/// An old digest is no more beside a file that was made without one.
+/// An old digest is no more next to a file that was made without one.
 #[test]
 fn an_output_without_digest_has_none() {
     let data = Data::new();

@@ -95,7 +95,7 @@ fn completions_work_in_their_shells() {
          _seqloom seqloom --mark-d prep; echo \"${COMPREPLY[@]}\"",
     );
     completes("fish", "source FILE; complete -C 'seqloom prep --mark-d'");
-    // What zsh writes behind a tab, once it is ready; `READY` is not what it echoes of the command.
+    // What zsh writes after a tab, once it is ready; `READY` is not what it echoes of the command.
     completes(
         "zsh",
         "zmodload zsh/zpty; zpty z zsh -f -i; \
@@ -129,7 +129,7 @@ fn the_citation_is_printed_and_valid() {
     run(command.arg("--validate").current_dir(here.path())).ok();
 }
 
-/// Emulated processors: the oldest that is enough, and those in front of it.
+/// Emulated processors: the oldest that is enough, and those before it.
 #[test]
 fn an_older_processor_is_refused_with_a_line() {
     if !has("qemu-x86_64") {

@@ -1,8 +1,8 @@
-//! Files that lie beside another: what they are called, and whether they may still belong to it.
+//! Files next to another: what they are called, and whether they may still belong to it.
 
 use std::path::{Path, PathBuf};
 
-/// `path` with `suffix` behind its whole name: `reads.bam` and `.bai` give `reads.bam.bai`.
+/// `path` with `suffix` after its whole name: `reads.bam` and `.bai` give `reads.bam.bai`.
 #[must_use]
 pub fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
@@ -27,7 +27,7 @@ pub fn cram_indices(cram: &Path) -> [PathBuf; 2] {
     [with_suffix(cram, ".crai"), cram.with_extension("crai")]
 }
 
-/// Whether `file` was last changed before `data` was; not if one of them cannot be asked.
+/// Whether `file` was last changed before `data` was; not if one of them cannot be checked.
 #[must_use]
 pub fn is_older(file: &Path, data: &Path) -> bool {
     let modified = |path: &Path| std::fs::metadata(path).and_then(|it| it.modified()).ok();

@@ -1,8 +1,8 @@
-//! BGZF files of BAM, by stretches that many workers read at once.
+//! BGZF files of BAM, by chunks that many workers read at once.
 //!
-//! A worker finds by itself the first BGZF block of its stretch and the first record in it, and
-//! reads on behind the stretch as far as its last record needs. Both finds are guesses; whether
-//! they were right is told in order by [`RecordCheck`](super::RecordCheck), which has the stretch
+//! A worker finds by itself the first BGZF block of its chunk and the first record in it, and
+//! reads on past the chunk as far as its last record needs. Both finds are guesses; whether
+//! they were right is reported in order by [`RecordCheck`](super::RecordCheck), which has the chunk
 //! read once more from the right place where they were not.
 
 use std::ops::Range;
@@ -15,55 +15,55 @@ use super::error::Problem;
 use super::records::{CUT_RECORD, RecordRules, Stop, check_records};
 use crate::source::Truncation;
 use crate::source::block::Place;
-use crate::source::claims::Stretches;
+use crate::source::claims::Chunks;
 use crate::source::error::SourceError;
 use crate::source::raw::Input;
 use crate::source::trailing;
 use crate::source::window::{BgzfScratch, BgzfWindow, BlockError};
 
-/// How far behind its stretch a worker reads for a record whose start is a guess. A longer one is
+/// How far after its chunk a worker reads for a record whose start is a guess. A longer one is
 /// read when its start is sure; so bytes that look like a record of 256 MiB cost little.
 const MAX_UNSURE_BYTES: usize = 16 * 1024 * 1024;
 
 /// Buffers that a worker keeps.
 #[derive(Default)]
-pub(super) struct StretchScratch {
+pub(super) struct ChunkScratch {
     bgzf: BgzfScratch,
-    /// BGZF blocks of the stretch: start in its text, and in the file.
+    /// BGZF blocks of the chunk: start in its text, and in the file.
     blocks: Vec<(u64, u64)>,
 }
 
-/// A place in a BGZF file: a block, and an offset in the text from its start on (which may lie
-/// behind the block).
+/// A place in a BGZF file: a block, and an offset in the text from its start on (which may be
+/// after the block).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct BlockPlace {
     pub(super) block: u64,
     pub(super) skip: u64,
 }
 
-/// A file that is read by stretches.
+/// A file that is read by chunks.
 #[derive(Clone, Copy)]
 pub(super) struct BgzfFile<'a> {
     pub(super) input: &'a Input,
-    pub(super) stretches: &'a Stretches,
+    pub(super) chunks: &'a Chunks,
     pub(super) rules: RecordRules,
     pub(super) allow_truncated: bool,
 }
 
-/// A stretch while it is read. Offsets in its text count from the start of its first block.
+/// A chunk while it is read. Offsets in its text count from the start of its first block.
 struct Reading<'a> {
     file: BgzfFile<'a>,
     window: BgzfWindow<'a>,
     blocks: &'a mut Vec<(u64, u64)>,
-    /// The stretch's text from `dropped` on.
+    /// The chunk's text from `dropped` on.
     text: Vec<u8>,
-    /// Text in front of the first record, which is not kept.
+    /// Text before the first record, which is not kept.
     dropped: u64,
     /// The block that could not be inflated, and why.
     fault: Option<(u64, BgzfError)>,
 }
 
-/// Reads stretch `index` into `block`: from a known place, or from where the first block and record
+/// Reads chunk `index` into `block`: from a known place, or from where the first block and record
 /// seem to start.
 ///
 /// # Errors
@@ -73,12 +73,12 @@ pub(super) fn read<'a>(
     index: u64,
     from: Option<BlockPlace>,
     block: &mut RecordBlock,
-    scratch: &'a mut StretchScratch,
+    scratch: &'a mut ChunkScratch,
 ) -> Result<(), SourceError> {
-    let Range { start: lo, end: hi } = file.stretches.range(index);
-    let StretchScratch { bgzf, blocks } = scratch;
+    let Range { start: lo, end: hi } = file.chunks.range(index);
+    let ChunkScratch { bgzf, blocks } = scratch;
     blocks.clear();
-    let mut window = BgzfWindow::new(file.input, bgzf, lo, file.stretches.size);
+    let mut window = BgzfWindow::new(file.input, bgzf, lo, file.chunks.size);
     // One read mostly suffices.
     window.load((hi - lo) as usize + MAX_BLOCK_BYTES)?;
     let first_block = match from {
@@ -111,7 +111,7 @@ pub(super) fn read<'a>(
 }
 
 impl Reading<'_> {
-    /// Offset behind the text at hand.
+    /// Offset after the text at hand.
     fn end(&self) -> u64 {
         self.dropped + self.text.len() as u64
     }
@@ -135,7 +135,7 @@ impl Reading<'_> {
         Ok(self.fault.is_none())
     }
 
-    /// Inflates the blocks that start in front of `hi` and drops what is in front of the first
+    /// Inflates the blocks that start before `hi` and drops what precedes the first
     /// record, which starts at `skip` if that is known. Whether there is one.
     fn own_text(&mut self, hi: u64, skip: Option<u64>) -> Result<bool, SourceError> {
         let mut has_first = false;
@@ -160,13 +160,13 @@ impl Reading<'_> {
         Ok(has_first)
     }
 
-    /// Looks whether a record starts in the rest of the stretch's text, of which too little is
-    /// there to tell.
+    /// Looks whether a record starts in the rest of the chunk's text, of which too little is
+    /// there to decide.
     fn search_edge(&mut self) -> Result<bool, SourceError> {
         let mut rest_bytes = self.text.len();
         while rest_bytes > 0 {
             if !self.inflate()? {
-                // It is a fault of the next stretch.
+                // It is a fault of the next chunk.
                 self.fault = None;
                 return Ok(false);
             }
@@ -237,7 +237,7 @@ impl Reading<'_> {
         if self.fault.is_some() {
             return;
         }
-        let (byte, problem) = (self.file.stretches.size, CUT_RECORD.to_owned());
+        let (byte, problem) = (self.file.chunks.size, CUT_RECORD.to_owned());
         if self.file.allow_truncated {
             block.truncation = Some(Truncation { byte, problem });
         } else {
@@ -246,7 +246,7 @@ impl Reading<'_> {
         }
     }
 
-    /// A block that could not be inflated is what is wrong with the record behind the good ones,
+    /// A block that could not be inflated is what is wrong with the record after the good ones,
     /// which starts at `at`.
     fn conclude(&mut self, at: usize, block: &mut RecordBlock) {
         let Some((byte, error)) = self.fault.take() else { return };
@@ -267,14 +267,14 @@ impl Reading<'_> {
         block.defect = Some(self.defect(problem, Vec::new(), block.records, at));
     }
 
-    /// What is wrong with the bytes at `byte`: behind the empty block that ends complete files they
+    /// What is wrong with the bytes at `byte`: after the empty block that ends complete files they
     /// are no damaged block, but something else.
     fn problem_at(&self, byte: u64, error: &BgzfError) -> String {
         let mut bytes = [0; EOF_BLOCK.len() + trailing::LOOKED_AT_BYTES];
         let Some(start) = byte.checked_sub(EOF_BLOCK.len() as u64) else {
             return error.to_string();
         };
-        let held = (self.file.stretches.size - start).min(bytes.len() as u64) as usize;
+        let held = (self.file.chunks.size - start).min(bytes.len() as u64) as usize;
         let read = self.file.input.read_exact_at(&mut bytes[..held], start);
         match bytes[..held].strip_prefix(&EOF_BLOCK) {
             Some(rest) if read.is_ok() => trailing::after_end(rest, byte),
@@ -289,8 +289,8 @@ impl Reading<'_> {
     }
 
     fn virtual_offset(&self, byte: u64) -> Option<VirtualOffset> {
-        let behind = self.blocks.partition_point(|&(start, _)| start <= byte);
-        let (start, offset) = match behind.checked_sub(1).map(|last| self.blocks[last]) {
+        let after = self.blocks.partition_point(|&(start, _)| start <= byte);
+        let (start, offset) = match after.checked_sub(1).map(|last| self.blocks[last]) {
             Some(block) if byte < self.end() => block,
             _ => (byte, self.window.next),
         };
