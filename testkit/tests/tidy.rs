@@ -1,5 +1,5 @@
 //! The rules of the code base that the compiler does not hold: where `unsafe`, threads and
-//! printing may stand, how long files are, what is documented, what signatures say, who depends on
+//! printing may be, how long files are, what is documented, what signatures say, who depends on
 //! whom, and under which licences.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -16,6 +16,8 @@ mod licences;
 mod signatures;
 #[path = "tidy/sources.rs"]
 mod sources;
+#[path = "tidy/words.rs"]
+mod words;
 
 const FILE_MAX_LINES: usize = 800;
 const LINE_MAX_COLUMNS: usize = 100;
@@ -34,7 +36,7 @@ fn section(page: &str, title: &str) -> Option<String> {
 }
 
 #[test]
-fn unsafe_stands_only_in_the_inventory() {
+fn unsafe_is_only_in_the_inventory() {
     let inventory = |page| section(page, "Unsafe inventory").expect("an inventory of unsafe code");
     let inventories = ["ARCHITECTURE.md", "lab/ARCHITECTURE.md"].map(inventory).concat();
     let listed: BTreeSet<String> = inventories
@@ -220,7 +222,7 @@ fn every_dependency_has_a_reason_and_one_version() {
     for (name, line) in dependencies {
         let reason = line.rsplit_once('#').map_or("", |(_, reason)| reason.trim());
         if !line.contains("path =") && reason.len() < 8 {
-            found.push(format!("Cargo.toml: {name} has no reason beside it"));
+            found.push(format!("Cargo.toml: {name} has no reason next to it"));
         }
     }
     for path in manifests() {

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use super::{fail_if_any, root};
 
-/// Licences a dependency may have. All are permissive: none asks anything of users' own code.
+/// Licences a dependency may have. All are permissive: none demands anything of users' own code.
 const LICENCES: [&str; 12] = [
     "MIT",
     "Apache-2.0",

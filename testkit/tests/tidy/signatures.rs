@@ -26,9 +26,9 @@ fn signatures(code: &str) -> Vec<Signature<'_>> {
     let mut found = Vec::new();
     for (keyword, start) in [("fn ", '('), ("type ", '=')] {
         for (at, _) in code.match_indices(keyword) {
-            let behind = &code[at + keyword.len()..];
-            let name = &behind[..behind.find(|c| !is_part(c)).unwrap_or(behind.len())];
-            let text = &behind[name.len()..end_of(behind).max(name.len())];
+            let after = &code[at + keyword.len()..];
+            let name = &after[..after.find(|c| !is_part(c)).unwrap_or(after.len())];
+            let text = &after[name.len()..end_of(after).max(name.len())];
             if code[..at].ends_with(is_part) || name.is_empty() || !text.contains(start) {
                 continue;
             }
@@ -82,7 +82,7 @@ fn unnamed(text: &str) -> Vec<String> {
     found
 }
 
-/// What stands between the commas that no bracket holds, without lifetimes.
+/// What is between the commas that no bracket holds, without lifetimes.
 fn members(text: &str) -> Vec<String> {
     let (mut depth, mut members) = (0, vec![String::new()]);
     let mut chars = text.chars().peekable();

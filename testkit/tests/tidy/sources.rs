@@ -13,6 +13,8 @@ pub(crate) struct Source {
     pub(crate) text: String,
     /// The text without comments, strings, and the tests at its end; same line numbers.
     pub(crate) code: String,
+    /// The text without comments and strings; same bytes and line numbers.
+    pub(crate) blanked: String,
 }
 
 impl Source {
@@ -43,9 +45,10 @@ pub(crate) fn sources() -> Vec<Source> {
     }
     let read = |path: &PathBuf| {
         let text = fs::read_to_string(path).unwrap();
-        let code = without_tests(&code_only(&text));
+        let blanked = code_only(&text);
+        let code = without_tests(&blanked);
         let path = path.strip_prefix(&root).unwrap().to_str().unwrap().replace('\\', "/");
-        Source { path, text, code }
+        Source { path, text, code, blanked }
     };
     files.iter().map(read).collect()
 }
@@ -154,7 +157,7 @@ pub(crate) fn without_tests(code: &str) -> String {
     lines[..end].join("\n")
 }
 
-/// `word` stands in `code` as a whole word.
+/// `word` is in `code` as a whole word.
 pub(crate) fn has_word(code: &str, word: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     code.match_indices(word).any(|(at, _)| {
