@@ -234,6 +234,20 @@ impl OutputArguments {
         Ok(format)
     }
 
+    /// Refuses SAM and CRAM, for `who`, that writes BAM alone.
+    ///
+    /// # Errors
+    /// The option or the output that says otherwise.
+    pub(crate) fn check_is_bam(&self, who: &str) -> Result<(), UsageError> {
+        let what = match (self.named_format(), self.output_format) {
+            (OutputFormat::Bam, _) => return Ok(()),
+            (OutputFormat::Sam, Some(_)) => "--output-format sam".to_owned(),
+            (OutputFormat::Cram, Some(_)) => "--output-format cram".to_owned(),
+            (_, None) => self.output.display().to_string(),
+        };
+        Err(UsageError(format!("{what}: {who} writes BAM, neither SAM nor CRAM")))
+    }
+
     /// Refuses options that only CRAM has, or that it has not.
     ///
     /// # Errors

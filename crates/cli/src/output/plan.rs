@@ -97,11 +97,7 @@ impl<'a> OutputPlan<'a> {
         arguments: &'a OutputArguments,
         references: &[Reference],
     ) -> seqloom_terminal::Result<Self> {
-        let is_text = arguments.output_format == Some(OutputFormat::Sam);
-        if is_text || arguments.is_cram() {
-            let text = "a run of several processes writes BAM, neither SAM nor CRAM";
-            return Err(UsageError(text.to_owned()).into());
-        }
+        arguments.check_is_bam("a run of several processes")?;
         arguments.check_cram_options(OutputFormat::Bam)?;
         let format = OutputFormat::Bam;
         let index = IndexFormat::choose(arguments.write_index, references, true)?;

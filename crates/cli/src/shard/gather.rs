@@ -63,11 +63,8 @@ impl GatherArguments {
         output.md5 = self.md5;
         output.metrics_dir.clone_from(&self.metrics_dir);
         output.json.clone_from(&self.json);
-        if output.format()? != OutputFormat::Bam {
-            let path = output.output.display();
-            let text = "`seqloom shard gather` writes BAM, neither SAM nor CRAM";
-            return Err(UsageError(format!("{path}: {text}")));
-        }
+        output.check_is_bam("`seqloom shard gather`")?;
+        output.format()?;
         output.output_format = Some(OutputFormat::Bam);
         Ok(output)
     }

@@ -24,7 +24,7 @@ use super::{align, count, finish, place, tasks, unsupported};
 use crate::align::lanes::InputLanes;
 use crate::align::{AlignArguments, checks};
 use crate::identity::other_program;
-use crate::output::arguments::{OutputFormat, RunArguments};
+use crate::output::arguments::RunArguments;
 use crate::output::at_path;
 use crate::output::resume::folder_of;
 
@@ -44,10 +44,8 @@ pub(crate) fn run(arguments: &AlignArguments, console: &Console) -> seqloom_term
         console.be_quiet();
     }
     unsupported::refuse_options(arguments, WHO)?;
-    if arguments.output.format()? != OutputFormat::Bam {
-        let text = "align --resume writes BAM, neither SAM nor CRAM";
-        return Err(UsageError(text.into()).into());
-    }
+    arguments.output.check_is_bam("align --resume")?;
+    arguments.output.format()?;
     arguments.output.check_metrics()?;
     let mut machine = arguments.run.clone();
     if let Some(log) = machine.log.take() {

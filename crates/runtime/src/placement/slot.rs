@@ -127,11 +127,16 @@ pub fn with_pages<T>(small: bool, work: impl FnOnce() -> T) -> T {
 }
 
 /// Keeps the kernel from making huge pages of these ranges later: it collects them on one node.
+/// Parts that are mapped no more, such as the stacks of threads that have ended, need no advice;
+/// the kernel reports them as out of memory once it has advised the rest (`madvise(2)`).
 ///
 /// # Errors
 /// When the kernel refuses.
 pub fn keep_small(ranges: &[Range<usize>]) -> io::Result<()> {
-    ranges.iter().try_for_each(|range| numa::advise_huge(range, false))
+    ranges.iter().try_for_each(|range| match numa::advise_huge(range, false) {
+        Err(error) if error.raw_os_error() == Some(libc::ENOMEM) => Ok(()),
+        other => other,
+    })
 }
 
 /// Requests huge pages of the kernel under `memory`, which has not been touched yet. Where it
