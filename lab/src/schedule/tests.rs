@@ -89,7 +89,7 @@ fn errors_and_panics_of_a_worker_stop_all() {
     let inputs = made(folder.path(), 30_000, false).unwrap();
     for schedule in FLOWS {
         for (options, expected) in
-            [("fail-at=15000", "told to fail"), ("panic-at=15000", "told to panic")]
+            [("fail-at=15000", "set to fail"), ("panic-at=15000", "set to panic")]
         {
             let to = (folder.path(), Strategy::Ordered);
             let (told, written) = run(schedule, 4, &fake(options), &inputs, to);

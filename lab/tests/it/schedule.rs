@@ -111,8 +111,8 @@ fn what_fails_stops_all_threads_and_processes() {
     for schedule in SCHEDULES {
         // The last process, while the others take their time.
         for (engine, words) in [
-            ("fake:sleep=100us,fail-at=19990", "told to fail"),
-            ("fake:sleep=100us,panic-at=19990", "told to panic"),
+            ("fake:sleep=100us,fail-at=19990", "set to fail"),
+            ("fake:sleep=100us,panic-at=19990", "set to panic"),
         ] {
             let mut command = schedule_run(schedule, "40", engine, &[reads]);
             let failed = run_for(&mut command, SOON).fails_with(1);

@@ -115,7 +115,9 @@ fn pages(folder: &Path, found: &mut Vec<String>) {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_str().unwrap().to_owned();
         if path.is_dir() {
-            let is_other = ["target", "runs", ".git", "node_modules"].contains(&name.as_str());
+            // Hidden ones have other people's files, too: those of the Python environment.
+            let is_other = name.starts_with('.')
+                || ["target", "runs", "out", "node_modules"].contains(&name.as_str());
             if !is_other {
                 pages(&path, found);
             }
