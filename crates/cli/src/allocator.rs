@@ -75,7 +75,7 @@ mod mimalloc_options {
 
     fn exchange(option: mi_option_t, value: c_long) -> c_long {
         // SAFETY: neither takes pointers. Options are plain numbers, looked at when memory is
-        // requested for, and no other thread does: workers are not there yet when the index is
+        // allocated, and no other thread does: workers are not there yet when the index is
         // loaded, and the threads that load it start after the first exchange and have ended before
         // the last.
         unsafe {
@@ -180,7 +180,7 @@ mod exhaustion {
         });
     }
 
-    /// Says why in one line, and ends the process. Allocate no memory.
+    /// Says why in one line, and ends the process. Allocates none.
     fn end(why: &[u8]) -> ! {
         static ENDING: AtomicBool = AtomicBool::new(false);
         if ENDING.swap(true, Ordering::SeqCst) {

@@ -19,7 +19,7 @@ const SHOWN_BYTES: usize = 40;
 ///
 /// # Errors
 /// [`ModelError`]: a line that cannot be read, k-mers that are missing, or not what `request`
-/// requires for.
+/// names.
 pub fn parse(text: &[u8], request: &ModelRequest) -> Result<PoreModel, ModelError> {
     let mut table = Table::default();
     let mut last_line = 0;

@@ -99,7 +99,7 @@ fn the_least_that_works_works() {
         limited(&command, least - 1).fails_with(2).says(&["at least"]);
         limited(&command, least).ok();
         if name != "index" {
-            // More than there is requested with -m: what there is is taken.
+            // -m requests more than there is: all of that is taken.
             command.args(["-m", "64G"]);
             limited(&command, least).ok();
         }

@@ -381,7 +381,7 @@ fn browse(page: &Path, folder: &Path, more: &[&str]) -> String {
     run_for(&mut command, std::time::Duration::from_secs(120)).ok().stderr
 }
 
-/// What the page that [`browse`] has shown requested of others. The browser's own requests, for its
+/// What the page that [`browse`] has shown requested from others. The browser's own requests, for
 /// updates, have no page as their origin.
 fn requests(folder: &Path) -> Vec<String> {
     let log = fs::read_to_string(folder.join("net.json")).unwrap();

@@ -29,7 +29,7 @@ struct Rows {
 }
 
 /// The table. The places of a batch's rows (12 bytes each) are read when the first of them is
-/// requested for, and kept: several threads may ask at once.
+/// needed, and kept: several threads may ask at once.
 #[derive(Debug)]
 pub struct SignalTable {
     table: ArrowTable,

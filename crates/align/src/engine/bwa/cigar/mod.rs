@@ -152,17 +152,16 @@ fn least_band(strings: [&[u8]; 2], settings: &Settings) -> Option<usize> {
 /// So that a path within that band, if it scores so much, is the best of any wider band; and so is
 /// the one that is taken of equal ones, since all of them lie in the band.
 fn farthest([query, target]: [&[u8]; 2], score: i32, settings: &Settings) -> usize {
-    let Settings { matching, gaps, .. } = settings;
-    let apart = target.len() as i32 - query.len() as i32;
-    // Beside what makes up for the lengths, insertions are as long as deletions.
-    let for_lengths = if apart < 0 {
-        -apart * (matching + gaps.extend_insertion)
-    } else {
-        apart * gaps.extend_deletion
-    };
-    let opened = gaps.open_deletion + gaps.open_insertion;
-    let left = query.len() as i32 * matching - for_lengths - opened - score;
-    let longest = left / (matching + gaps.extend_deletion + gaps.extend_insertion);
+    let gaps = &settings.gaps;
+    // Prices may be as large as 32 bits hold.
+    let [matching, deletion, insertion] =
+        [settings.matching, gaps.extend_deletion, gaps.extend_insertion].map(i64::from);
+    let opened = i64::from(gaps.open_deletion) + i64::from(gaps.open_insertion);
+    let apart = target.len() as i64 - query.len() as i64;
+    // But for what makes up for the lengths, insertions are as long as deletions.
+    let for_lengths = if apart < 0 { -apart * (matching + insertion) } else { apart * deletion };
+    let left = query.len() as i64 * matching - for_lengths - opened - i64::from(score);
+    let longest = left / (matching + deletion + insertion);
     longest.max(0) as usize + apart.unsigned_abs() as usize
 }
 
