@@ -4,6 +4,7 @@
 //! time.
 #![allow(unsafe_code)]
 
+use super::super::lanes::instructions::Instructions;
 use super::super::settings::{GAP, Settings};
 use super::kernel::{self, Work};
 use super::one::{OneWork, extend_one};
@@ -30,6 +31,8 @@ enum Width {
 #[derive(Debug)]
 pub(super) struct Kernels {
     width: Width,
+    /// Of 8 bits.
+    lanes: usize,
     one: OneWork,
 }
 
@@ -59,47 +62,34 @@ impl Size {
 }
 
 impl Kernels {
-    /// The widest that the processor has.
+    /// For the widest instructions that the processor has.
     pub(super) fn new() -> Self {
-        let widest = Self::widths().pop().unwrap_or(Width::Plain(Both::default()));
-        Self { width: widest, one: OneWork::default() }
+        Self::of(Instructions::of_lanes(usize::MAX))
     }
 
-    /// All that the processor has, the widest last.
+    /// For all that the processor has, the widest last.
     #[cfg(test)]
     pub(super) fn all() -> Vec<Self> {
-        let new = |width| Self { width, one: OneWork::default() };
-        Self::widths().into_iter().map(new).collect()
+        Instructions::all().into_iter().map(Self::of).collect()
     }
 
-    fn widths() -> Vec<Width> {
-        let mut all = vec![Width::Plain(Both::default())];
-        #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2") {
-            all.push(Width::Avx2(Both::default()));
-        }
-        #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2")
-            && is_x86_feature_detected!("avx512bw")
-            && is_x86_feature_detected!("avx512vl")
-        {
-            all.push(Width::Avx512(Both::default()));
-        }
-        all
+    /// For instructions that the processor has.
+    fn of(instructions: Instructions) -> Self {
+        let width = match instructions {
+            Instructions::Baseline => Width::Plain(Both::default()),
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx2 => Width::Avx2(Both::default()),
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx512 => Width::Avx512(Both::default()),
+        };
+        Self { width, lanes: instructions.lanes(), one: OneWork::default() }
     }
 
     /// How many extensions of a size go side by side.
     pub(super) fn lanes(&self, size: Size) -> usize {
-        let small = match &self.width {
-            Width::Plain(_) => 16,
-            #[cfg(target_arch = "x86_64")]
-            Width::Avx2(_) => 32,
-            #[cfg(target_arch = "x86_64")]
-            Width::Avx512(_) => 64,
-        };
         match size {
-            Size::Small => small,
-            Size::Medium => small / 2,
+            Size::Small => self.lanes,
+            Size::Medium => self.lanes / 2,
             Size::Large => 1,
         }
     }

@@ -4,6 +4,8 @@
 //! for a processor that has them; as fast as to name the instructions. A [`Unit`] is 8 bits wide
 //! where scores stay small, else 16.
 
+pub(super) mod instructions;
+
 use std::ops::{BitAnd, BitOr, Not};
 
 /// A score of one lane.

@@ -4,6 +4,7 @@
 //! time.
 #![allow(unsafe_code)]
 
+use super::super::lanes::instructions::Instructions;
 use super::super::settings::GAP;
 use super::band::{self, BandWork, Banded};
 use super::bound::{self, BoundWork, Hit, Query};
@@ -63,7 +64,11 @@ enum Width {
 
 /// The kernels, with their memory.
 #[derive(Debug)]
-pub(in super::super) struct Kernels(Width);
+pub(in super::super) struct Kernels {
+    width: Width,
+    /// Of 8 bits.
+    lanes: usize,
+}
 
 /// Bits of a score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,45 +88,37 @@ impl Bits {
 }
 
 impl Kernels {
-    /// The widest that the processor has.
+    /// For the widest instructions that the processor has.
     pub(in super::super) fn new() -> Self {
         Self::of_lanes(usize::MAX)
     }
 
-    /// The widest that the processor has of those of `most` lanes at most.
+    /// For the widest instructions that the processor has of those with `most` lanes at most.
     pub(super) fn of_lanes(most: usize) -> Self {
-        let fits = |it: &Self| it.lanes(Bits::Eight) <= most;
-        let fitting = Self::all().into_iter().rev().find(fits);
-        fitting.unwrap_or(Self(Width::Plain(Both::default())))
+        Self::of(Instructions::of_lanes(most))
     }
 
-    /// All that the processor has, the widest last.
+    /// For all that the processor has, the widest last.
+    #[cfg(test)]
     pub(super) fn all() -> Vec<Self> {
-        let mut all = vec![Self(Width::Plain(Both::default()))];
-        #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2") {
-            all.push(Self(Width::Avx2(Both::default())));
-        }
-        #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2")
-            && is_x86_feature_detected!("avx512bw")
-            && is_x86_feature_detected!("avx512vl")
-        {
-            all.push(Self(Width::Avx512(Both::default())));
-        }
-        all
+        Instructions::all().into_iter().map(Self::of).collect()
+    }
+
+    /// For instructions that the processor has.
+    fn of(instructions: Instructions) -> Self {
+        let width = match instructions {
+            Instructions::Baseline => Width::Plain(Both::default()),
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx2 => Width::Avx2(Both::default()),
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx512 => Width::Avx512(Both::default()),
+        };
+        Self { width, lanes: instructions.lanes() }
     }
 
     /// How many alignments go side by side.
     pub(in super::super) fn lanes(&self, bits: Bits) -> usize {
-        let small = match &self.0 {
-            Width::Plain(_) => 16,
-            #[cfg(target_arch = "x86_64")]
-            Width::Avx2(_) => 32,
-            #[cfg(target_arch = "x86_64")]
-            Width::Avx512(_) => 64,
-        };
-        if bits == Bits::Eight { small } else { small / 2 }
+        if bits == Bits::Eight { self.lanes } else { self.lanes / 2 }
     }
 
     /// Aligns queries to whole windows, as many as there are lanes at most.
@@ -158,7 +155,7 @@ impl Kernels {
     }
 
     fn run(&mut self, task: Task<'_>) {
-        match &mut self.0 {
+        match &mut self.width {
             Width::Plain(work) => work.run(task),
             // SAFETY: memory of this kind is made only where the processor has AVX2.
             #[cfg(target_arch = "x86_64")]
