@@ -19,7 +19,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-pub mod certified;
 pub mod cohort;
 pub mod emit;
 pub mod engine;

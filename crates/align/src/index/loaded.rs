@@ -11,7 +11,7 @@ use super::annotation::{read_alt, read_amb, read_ann};
 use super::check::{io_error, read_text};
 use super::layout::Layout;
 use super::read::Parts;
-use super::{Block, IndexError, IndexInfo, IndexParts, IndexPaths, Sequence};
+use super::{Block, IndexError, IndexInfo, IndexParts, IndexPaths, IndexView, Sequence};
 
 /// A checked index that is to be loaded.
 #[derive(Debug, Clone, Copy)]
@@ -110,6 +110,11 @@ impl Loaded {
             samples_high: &self.samples_high,
             packed: &self.packed,
         }
+    }
+
+    /// The same, and the sequences.
+    pub(crate) fn view(&self) -> IndexView<'_> {
+        IndexView { parts: self.parts(), sequences: &self.sequences }
     }
 
     /// The sequences in order, one after the other.

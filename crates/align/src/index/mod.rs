@@ -57,6 +57,8 @@ mod parts;
 mod read;
 mod reference;
 mod starts;
+#[cfg(test)]
+pub(crate) mod test_view;
 mod without_alt;
 
 #[cfg(test)]
@@ -71,6 +73,7 @@ pub use fast_table::FastTable;
 pub(crate) use fast_table::{FastTableError, SEED_BASES};
 pub use loaded::{IndexSource, Loaded};
 pub use packed::CODE;
+pub(crate) use parts::IndexView;
 pub use parts::{Block, IndexParts, Sequence};
 pub use starts::Starts;
 pub(crate) use starts::{short_suffixes, symbol};

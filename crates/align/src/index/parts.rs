@@ -43,3 +43,11 @@ pub struct IndexParts<'a> {
     /// Forward strand, four bases a byte, the first in the highest bits.
     pub packed: &'a [u8],
 }
+
+/// What searches read, and the sequences that places are in.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct IndexView<'a> {
+    pub(crate) parts: IndexParts<'a>,
+    /// In order, one after the other.
+    pub(crate) sequences: &'a [Sequence],
+}

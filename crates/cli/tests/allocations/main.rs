@@ -16,9 +16,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use seqloom_align::certified::{CertifiedReads, Verdict};
 use seqloom_align::cohort::Pairing;
 use seqloom_align::emit::RecordTags;
+use seqloom_align::engine::bwa::certified::{CertifiedReads, Verdict};
 use seqloom_align::engine::bwa::{BwaEngine, BwaOptions};
 use seqloom_align::engine::fake::{FakeEngine, FakeOptions};
 use seqloom_align::engine::{CohortEngine, EngineReads, Read};

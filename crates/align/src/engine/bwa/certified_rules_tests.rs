@@ -5,7 +5,7 @@ use seqloom_testkit::genome::{Contig, Genome};
 
 use super::certified_tests::{Counts, Dice, compare, read, turned};
 use super::*;
-use crate::certified::Verdict;
+use crate::engine::bwa::certified::Verdict;
 
 /// Another base than `base`.
 fn other(base: u8) -> u8 {

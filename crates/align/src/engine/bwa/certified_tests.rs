@@ -6,8 +6,8 @@ use seqloom_testkit::reads::{ReadOptions, Simulator, Template};
 use super::oracle::Compared;
 use super::oracle::library::Scratch;
 use super::*;
-use crate::certified::Verdict;
 use crate::engine::Read;
+use crate::engine::bwa::certified::Verdict;
 use crate::index::{BuildOptions, IndexPaths, build, plan};
 
 /// A genome's index, in a folder of its own.

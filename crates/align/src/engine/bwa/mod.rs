@@ -5,17 +5,18 @@
 //! [`regions`] puts in order. These are the candidates. From those of a cohort [`pair`] learns how
 //! far mates lie apart; then, batch by batch ([`emission`]), [`rescue`] looks for lost mates,
 //! [`pair`] chooses, [`cigar`] finds paths, and [`record`] writes. Reads of which
-//! [`certified`](crate::certified) knows the region skip the first three.
+//! [`certified`] knows the region skip the first three.
 
 mod batch;
-pub(crate) mod chain;
+pub mod certified;
+mod chain;
 mod cigar;
 mod emission;
 mod extend;
 mod float;
 mod lanes;
 mod options;
-pub(crate) mod order;
+mod order;
 mod pair;
 mod record;
 mod reference;
@@ -37,13 +38,11 @@ use settings::Settings;
 
 use seed::Searches;
 
-use crate::certified::{
-    CertifiedPath, CertifiedReads, Known, LoadedIndex, MainChain, Tables, Work,
-};
 use crate::index::{
     FastTable, FastTableError, IndexError, IndexParts, IndexSource, Loaded, Starts,
 };
 use crate::search::rows::Rows;
+use certified::{CertifiedPath, CertifiedReads, Known, MainChain, Tables, Work};
 
 use super::{CohortEngine, EngineError, EngineReads, Read, RecordSink, SeededBatch};
 
@@ -129,10 +128,6 @@ impl BwaEngine {
         Starts::size_bytes(Starts::bases_for(bases, START_BASES))
     }
 
-    fn loaded(&self) -> LoadedIndex<'_> {
-        LoadedIndex { parts: self.index.parts(), sequences: self.index.sequences() }
-    }
-
     fn reference(&self) -> Reference<'_> {
         let IndexParts { packed, bases, .. } = self.index.parts();
         Reference { packed, bases, sequences: self.index.sequences(), names: &self.names }
@@ -141,7 +136,7 @@ impl BwaEngine {
     /// Finds out what is known of the reads, which is then in `work`.
     fn certify_reads(&self, work: &mut Work, all: &[&Read<'_>]) {
         match &self.certified {
-            Some(path) => path.certify(self.loaded(), all.iter().copied(), work),
+            Some(path) => path.certify(self.index.view(), all.iter().copied(), work),
             None => work.know_nothing(all.len()),
         }
     }
@@ -206,7 +201,7 @@ impl BwaEngine {
             let known = read.main.map(known);
             extender.add(read.number, put_codes(read.number), chains, known, basis);
         }
-        while let Some(some) = searches.chain_some(self.loaded(), &rows, limits, looked_up) {
+        while let Some(some) = searches.chain_some(self.index.view(), &rows, limits, looked_up) {
             for (number, chains) in some {
                 extender.add(number, put_codes(number), chains, None, basis);
             }
@@ -288,6 +283,8 @@ impl CohortEngine for BwaEngine {
 mod certified_rules_tests;
 #[cfg(test)]
 mod certified_tests;
+#[cfg(test)]
+mod check_tests;
 #[cfg(test)]
 mod emission_tests;
 #[cfg(test)]

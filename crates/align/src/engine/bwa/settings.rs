@@ -3,8 +3,8 @@
 use super::chain::filter::FilterOptions;
 use super::float::{log, truncated};
 use super::options::{BwaOptions, Preset};
-use crate::certified::SeedOptions;
-use crate::certified::{ChainLimits, Scoring};
+use crate::engine::bwa::certified::SeedOptions;
+use crate::engine::bwa::certified::{ChainLimits, Scoring};
 
 /// Score of a base that is not known.
 pub(super) const UNKNOWN_SCORE: i32 = -1;

@@ -6,8 +6,8 @@
 //! the tree. A sorted array does as well until there are two such chains.
 
 use super::filter::Weighed;
-use crate::certified::{Known, LoadedIndex, MainChain};
 use crate::engine::bwa::order::tree::Tree;
+use crate::index::IndexView;
 
 /// Seeds of one chain lie no further apart (`max_chain_gap`).
 const GREATEST_GAP: i64 = 10_000;
@@ -92,6 +92,11 @@ impl Chains {
         (number, self.chains[number])
     }
 
+    /// The chains in the order in which they began.
+    pub(crate) fn begun(&self) -> &[Chain] {
+        &self.chains
+    }
+
     /// What the filter asks of the chains, by where they begin.
     pub(crate) fn weighed(&self) -> impl Iterator<Item = Weighed> {
         self.sorted().map(|chain| Weighed::of(self.seeds(chain), chain.alternate))
@@ -121,30 +126,11 @@ impl Chains {
         }
     }
 
-    /// The first chain on the diagonal of `region`, which is the diagonal's. Its region is that one
-    /// if all its seeds lie on the diagonal, and its longest, of equal ones the last, is the
-    /// region's: the other seeds lie in the region. It holds if no chain is extended before it.
-    pub(crate) fn main(&self, region: Known) -> Option<MainChain> {
-        let on_diagonal =
-            |seed: &PlacedSeed| seed.place - i64::from(seed.base) == region.place as i64;
-        let first = |chain: &&Chain| on_diagonal(&self.seeds[chain.first]);
-        let number = self.chains.iter().position(|chain| first(&chain))?;
-        let chain = self.chains[number];
-        let seeds = self.seeds(chain);
-        let longest = seeds.iter().max_by_key(|seed| seed.length)?;
-        let is_region_s = longest.length as usize == region.seed_bases
-            && longest.base as usize == region.seed_start;
-        if !is_region_s || !seeds.iter().all(on_diagonal) {
-            return None;
-        }
-        Some(MainChain { number, region })
-    }
-
     /// Adds the next seed. `tree` is the same for all of a read.
     pub(crate) fn add(
         &mut self,
         tree: &mut Tree,
-        index: LoadedIndex<'_>,
+        index: IndexView<'_>,
         band: i64,
         seed: PlacedSeed,
     ) {
@@ -255,7 +241,7 @@ fn fit(first: PlacedSeed, last: PlacedSeed, seed: PlacedSeed, bases: i64, band: 
 
 /// The sequence that a seed lies in, and whether that is an ALT one; `None` if it lies in two, or
 /// across the border of the strands.
-fn sequence_of(index: LoadedIndex<'_>, seed: PlacedSeed) -> Option<(i32, bool)> {
+fn sequence_of(index: IndexView<'_>, seed: PlacedSeed) -> Option<(i32, bool)> {
     let (bases, length) = (index.parts.bases as i64, i64::from(seed.length));
     let start = match seed.place {
         place if place >= bases => 2 * bases - place - length,
@@ -272,8 +258,8 @@ fn sequence_of(index: LoadedIndex<'_>, seed: PlacedSeed) -> Option<(i32, bool)> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::certified::tests::{SEQUENCES, index_of};
     use crate::index::Sequence;
+    use crate::index::test_view::{SEQUENCES, view_of};
 
     /// A seed by its place in `T`, its first base in the read, and its length.
     fn seed([place, base, length]: [i64; 3]) -> PlacedSeed {
@@ -283,7 +269,7 @@ mod tests {
 
     fn chains_of(sequences: &[Sequence], band: i64, seeds: &[[i64; 3]]) -> Chains {
         let (mut chains, mut tree) = (Chains::default(), Tree::default());
-        seeds.iter().for_each(|&of| chains.add(&mut tree, index_of(sequences), band, seed(of)));
+        seeds.iter().for_each(|&of| chains.add(&mut tree, view_of(sequences), band, seed(of)));
         chains.settle(&tree);
         chains
     }
@@ -329,43 +315,5 @@ mod tests {
         // The greatest gap.
         t(&long, 20_000, &[[100, 0, 20], [10_119, 50, 20]], &[&[0, 1]]);
         t(&long, 20_000, &[[100, 0, 20], [10_120, 50, 20]], &[&[0], &[1]]);
-    }
-
-    #[test]
-    fn the_region_on_the_diagonal_is_that_of_its_longest_seed() {
-        // A read of 100 bases at place 340 with a region of the whole read, from `seed` on.
-        let region = |[start, end]: [usize; 2]| Known {
-            place: 340,
-            sequence: 2,
-            bases: [0, 100],
-            best: 90,
-            taken: 90,
-            seed_bases: end - start,
-            seed_start: start,
-            mismatches: crate::certified::Mismatches::default(),
-        };
-        let t = |seeds: &[[i64; 3]], of_region, expected: bool| {
-            let chains = chains_of(&SEQUENCES, 10, seeds);
-            let main = chains.main(region(of_region));
-            assert_eq!(main.is_some(), expected, "{seeds:?} {of_region:?}");
-            if let Some(main) = main {
-                let place = chains.chains[main.number].place;
-                assert_eq!(place, 340 + seeds[0][1]);
-                assert_eq!(main.region.bases, [0, 100]);
-            }
-        };
-        t(&[[340, 0, 60], [401, 61, 39]], [0, 60], true);
-        t(&[[370, 30, 25], [340 + 60, 60, 30]], [60, 90], true);
-        // Of equal ones the last.
-        t(&[[340, 0, 30], [371, 31, 30]], [31, 61], true);
-        t(&[[340, 0, 30], [371, 31, 30]], [0, 30], false);
-        // The region's is not there, a longer one is, or only a piece of it.
-        t(&[[340, 0, 30]], [31, 61], false);
-        t(&[[340, 0, 30], [371, 31, 29]], [31, 60], false);
-        t(&[[340, 0, 20]], [0, 30], false);
-        // One lies beside the diagonal.
-        t(&[[340, 0, 30], [372, 31, 20]], [0, 30], false);
-        // No chain begins on the diagonal.
-        t(&[[341, 0, 30], [371, 31, 20]], [0, 30], false);
     }
 }

@@ -21,7 +21,7 @@ use super::chain::long_reads::LongReads;
 use super::extend::Basis;
 use super::seed::Searches;
 use super::{BwaEngine, BwaOptions, Candidates, EngineReads};
-use crate::certified::Tables;
+use crate::engine::bwa::certified::Tables;
 use crate::search::rows::Rows;
 use index::{Index, Options};
 use layout::{LibraryChain, LibraryChains, LibraryRead, LibrarySeed, Region, Regions};
@@ -165,7 +165,7 @@ pub(super) fn own_chains(
     searches.find(seeds, &Tables::new(engine.index.parts(), engine.starts()));
     let limits = engine.settings.chain_limits().unwrap();
     let mut all = vec![Vec::new(); reads.len()];
-    while let Some(some) = searches.chain_some(engine.loaded(), &rows, limits, 0) {
+    while let Some(some) = searches.chain_some(engine.index.view(), &rows, limits, 0) {
         for (number, chains) in some {
             let codes = &codes[number];
             let least = long_reads.least_score(codes.len(), basis.settings);

@@ -7,13 +7,13 @@
 
 use std::ops::Range;
 
-use crate::certified::{
-    ChainLimits, ChainedRead, KeptMatches, LoadedIndex, Match, MatchSearch, Occurrences, Seed,
-    SeedOptions, SeedSearch, Strings, Tables,
+use crate::engine::bwa::certified::{
+    ChainLimits, ChainedRead, KeptMatches, Match, MatchSearch, Occurrences, Seed, SeedOptions,
+    SeedSearch, Strings, Tables,
 };
 use crate::engine::bwa::chain::build::Chains;
 use crate::engine::bwa::settings::GAP;
-use crate::index::CODE;
+use crate::index::{CODE, IndexView};
 use crate::search::lockstep;
 use crate::search::rows::Rows;
 use crate::search::text::Bases;
@@ -164,7 +164,7 @@ impl Searches {
     /// those that were `looked_up` before; at least of one. None when there is no read left.
     pub(super) fn chain_some(
         &mut self,
-        index: LoadedIndex<'_>,
+        index: IndexView<'_>,
         rows: &Rows<'_>,
         limits: ChainLimits,
         looked_up: u64,

@@ -1,9 +1,9 @@
 //! From the seeds of many reads to their chains: where each seed occurs.
 
-use super::LoadedIndex;
 use super::seeds::Seed;
 use crate::engine::bwa::chain::build::{Chains, PlacedSeed};
 use crate::engine::bwa::order::tree::Tree;
+use crate::index::IndexView;
 use crate::search::lockstep::{self, Search};
 use crate::search::rows::{Rows, Walk};
 
@@ -98,7 +98,7 @@ impl Occurrences {
         &mut self,
         next: &mut usize,
         read: ChainedRead<'_>,
-        index: LoadedIndex<'_>,
+        index: IndexView<'_>,
         limits: ChainLimits,
         chains: &mut Chains,
     ) {

@@ -2,33 +2,11 @@
 
 use super::regions::spot;
 use super::rules::GREATEST_SHIFT;
-use super::*;
-
-/// The index of sequences one after the other, but for what is searched.
-pub(crate) fn index_of(sequences: &[Sequence]) -> LoadedIndex<'_> {
-    let parts = IndexParts {
-        bases: sequences.last().map_or(0, |last| last.end),
-        first_rows: [0; 5],
-        sentinel_row: 0,
-        sample_shift: 0,
-        blocks: &[],
-        samples_low: &[],
-        samples_high: &[],
-        packed: &[],
-    };
-    LoadedIndex { parts, sequences }
-}
-
-/// Three sequences, the second of which is an ALT one.
-pub(crate) const SEQUENCES: [Sequence; 3] = [
-    Sequence { start: 0, end: 200, alternate: false },
-    Sequence { start: 200, end: 330, alternate: true },
-    Sequence { start: 330, end: 700, alternate: false },
-];
+use crate::index::test_view::{SEQUENCES, view_of};
 
 #[test]
 fn a_spot_is_in_one_sequence_and_away_from_the_ends_of_its_strand() {
-    let index = index_of(&SEQUENCES);
+    let index = view_of(&SEQUENCES);
     let margin = GREATEST_SHIFT as u64;
     let reverse = |place: u64, length: usize| 2 * 700 - place - length as u64;
     let t = |place: u64, length: usize, expected: Option<usize>| {

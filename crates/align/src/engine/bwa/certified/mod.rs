@@ -19,6 +19,7 @@
 //! chains, which the engine extends. The engine's search for other reads is by the same modules.
 
 mod absence;
+mod main_chain;
 mod matches;
 mod occurrences;
 mod place;
@@ -32,6 +33,7 @@ mod work;
 use std::sync::Arc;
 
 use absence::AbsenceSearch;
+use main_chain::main_chain;
 pub(crate) use matches::{KeptMatches, Match, MatchSearch, Strings};
 pub(crate) use occurrences::{ChainLimits, ChainedRead, Occurrences};
 pub use report::{CertifiedReads, Verdict};
@@ -46,7 +48,7 @@ use crate::engine::Read;
 use crate::engine::bwa::chain::build::Chains;
 use crate::engine::bwa::order::tree::Tree;
 
-use crate::index::{FastTable, IndexParts, SEED_BASES, Sequence, Starts};
+use crate::index::{FastTable, IndexParts, IndexView, SEED_BASES, Starts};
 use crate::search::lockstep;
 use crate::search::rows::{Interval, Rows};
 
@@ -159,13 +161,6 @@ impl<'a> Tables<'a> {
     }
 }
 
-/// The index as the engine has it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct LoadedIndex<'a> {
-    pub(crate) parts: IndexParts<'a>,
-    pub(crate) sequences: &'a [Sequence],
-}
-
 impl CertifiedPath {
     /// `reads` counts what becomes of the reads.
     pub(crate) fn new(table: Arc<FastTable>, scoring: Scoring, reads: Arc<CertifiedReads>) -> Self {
@@ -176,7 +171,7 @@ impl CertifiedPath {
     /// [`Work::known`].
     pub(crate) fn certify<'r>(
         &self,
-        index: LoadedIndex<'_>,
+        index: IndexView<'_>,
         reads: impl ExactSizeIterator<Item = &'r Read<'r>>,
         work: &mut Work,
     ) {
@@ -200,7 +195,7 @@ impl CertifiedPath {
 
     /// Finds the seeds and chains of the reads that are on a diagonal and whose region is not
     /// known.
-    fn chain(&self, index: LoadedIndex<'_>, tables: Tables<'_>, work: &mut Work) {
+    fn chain(&self, index: IndexView<'_>, tables: Tables<'_>, work: &mut Work) {
         let packed_reads = std::mem::take(&mut work.reads);
         let verdicts = &mut work.verdicts;
         let over = &work.over;
@@ -244,7 +239,7 @@ impl CertifiedPath {
             work.occurrences.chain(&mut next, read, index, limits, chains);
             verdicts[diagonal.number] = Verdict::Chained;
             let whole = diagonal.region.filter(|region| region.bases == [0, length]);
-            let main = whole.and_then(|region| chains.main(region));
+            let main = whole.and_then(|region| main_chain(chains, region));
             work.chained.push(Chained { number: diagonal.number, main });
         }
         drop(searches);

@@ -2,9 +2,8 @@
 
 use super::place::PlaceSearch;
 use super::rules::{self, GREATEST_SHIFT};
-use super::{
-    CertifiedPath, Diagonal, Known, LoadedIndex, MOST_MISMATCHES, Mismatches, Tables, Verdict, Work,
-};
+use super::{CertifiedPath, Diagonal, Known, MOST_MISMATCHES, Mismatches, Tables, Verdict, Work};
+use crate::index::IndexView;
 use crate::search::text::{Bases, Genome};
 use crate::search::{lockstep, prefetch};
 
@@ -18,7 +17,7 @@ pub(super) struct Spot {
 
 /// The place, if `length` bases are there in one sequence, and so far from the ends of the strand
 /// that a window around them does not reach over.
-pub(super) fn spot(index: LoadedIndex<'_>, place: u64, length: usize) -> Option<Spot> {
+pub(super) fn spot(index: IndexView<'_>, place: u64, length: usize) -> Option<Spot> {
     let (bases, margin, length) = (index.parts.bases, GREATEST_SHIFT as u64, length as u64);
     let strand_start = if place < bases { 0 } else { bases };
     let inside = place >= strand_start + margin && place + length + margin <= strand_start + bases;
@@ -36,7 +35,7 @@ impl CertifiedPath {
     /// Looks for the places of the reads that have none yet, and applies the rules to those found.
     pub(super) fn find_places(
         &self,
-        index: LoadedIndex<'_>,
+        index: IndexView<'_>,
         tables: Tables<'_>,
         work: &mut Work,
         attempt: usize,

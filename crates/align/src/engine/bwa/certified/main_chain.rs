@@ -1,0 +1,76 @@
+//! Which chain of a read is the one of the region that is known.
+
+use super::{Known, MainChain};
+use crate::engine::bwa::chain::build::{Chains, PlacedSeed};
+
+/// The first chain on the diagonal of `region`, which is the diagonal's. Its region is that one if
+/// all its seeds lie on the diagonal, and its longest, of equal ones the last, is the region's: the
+/// other seeds lie in the region. It holds if no chain is extended before it.
+pub(super) fn main_chain(chains: &Chains, region: Known) -> Option<MainChain> {
+    let on_diagonal = |seed: &PlacedSeed| seed.place - i64::from(seed.base) == region.place as i64;
+    let mut begun = chains.begun().iter().map(|&chain| chains.seeds(chain));
+    let number = begun.position(|seeds| seeds.first().is_some_and(on_diagonal))?;
+    let seeds = chains.seeds(chains.begun()[number]);
+    let longest = seeds.iter().max_by_key(|seed| seed.length)?;
+    let is_region_s =
+        longest.length as usize == region.seed_bases && longest.base as usize == region.seed_start;
+    (is_region_s && seeds.iter().all(on_diagonal)).then_some(MainChain { number, region })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Mismatches;
+    use super::*;
+    use crate::engine::bwa::order::tree::Tree;
+    use crate::index::test_view::{SEQUENCES, view_of};
+
+    /// The chains of seeds by their places in `T`, their first bases in the read, and lengths.
+    fn chains_of(seeds: &[[i64; 3]]) -> Chains {
+        let (mut chains, mut tree) = (Chains::default(), Tree::default());
+        for &[place, base, length] in seeds {
+            let (base, length) = (base as i32, length as i32);
+            let seed = PlacedSeed { place, base, length, score: length };
+            chains.add(&mut tree, view_of(&SEQUENCES), 10, seed);
+        }
+        chains.settle(&tree);
+        chains
+    }
+
+    #[test]
+    fn the_region_on_the_diagonal_is_that_of_its_longest_seed() {
+        // A read of 100 bases at place 340 with a region of the whole read, from `seed` on.
+        let region = |[start, end]: [usize; 2]| Known {
+            place: 340,
+            sequence: 2,
+            bases: [0, 100],
+            best: 90,
+            taken: 90,
+            seed_bases: end - start,
+            seed_start: start,
+            mismatches: Mismatches::default(),
+        };
+        let t = |seeds: &[[i64; 3]], of_region, expected: bool| {
+            let chains = chains_of(seeds);
+            let main = main_chain(&chains, region(of_region));
+            assert_eq!(main.is_some(), expected, "{seeds:?} {of_region:?}");
+            if let Some(main) = main {
+                let place = chains.begun()[main.number].place;
+                assert_eq!(place, 340 + seeds[0][1]);
+                assert_eq!(main.region.bases, [0, 100]);
+            }
+        };
+        t(&[[340, 0, 60], [401, 61, 39]], [0, 60], true);
+        t(&[[370, 30, 25], [340 + 60, 60, 30]], [60, 90], true);
+        // Of equal ones the last.
+        t(&[[340, 0, 30], [371, 31, 30]], [31, 61], true);
+        t(&[[340, 0, 30], [371, 31, 30]], [0, 30], false);
+        // The region's is not there, a longer one is, or only a piece of it.
+        t(&[[340, 0, 30]], [31, 61], false);
+        t(&[[340, 0, 30], [371, 31, 29]], [31, 60], false);
+        t(&[[340, 0, 20]], [0, 30], false);
+        // One lies beside the diagonal.
+        t(&[[340, 0, 30], [372, 31, 20]], [0, 30], false);
+        // No chain begins on the diagonal.
+        t(&[[341, 0, 30], [371, 31, 20]], [0, 30], false);
+    }
+}
