@@ -13,7 +13,7 @@ use crate::index::{BuildOptions, IndexPaths, build, plan};
 
 /// Records as they are handed out, without the library's own tag.
 #[derive(Default)]
-struct Bodies(Vec<(Origin, Vec<u8>)>);
+pub(super) struct Bodies(pub(super) Vec<(Origin, Vec<u8>)>);
 
 impl RecordSink for Bodies {
     fn record(&mut self, origin: Origin, body: &[u8]) {
@@ -31,8 +31,8 @@ impl RecordSink for Bodies {
     }
 }
 
-/// An engine of a genome, with these of its sequences as ALT.
-pub(super) fn engine(genome: &Genome, options: &BwaOptions, alternates: &[usize]) -> Compared {
+/// The index of a genome, with these of its sequences as ALT, as `genome.fa` in a folder.
+pub(super) fn indexed(genome: &Genome, alternates: &[usize]) -> tempfile::TempDir {
     let here = tempfile::tempdir().unwrap();
     let fasta = here.path().join("genome.fa");
     genome.write_fasta(&fasta).unwrap();
@@ -40,7 +40,13 @@ pub(super) fn engine(genome: &Genome, options: &BwaOptions, alternates: &[usize]
     build(plan, &fasta, &|_, _| ()).unwrap();
     let names = alternates.iter().map(|&at| format!("{}\t0\n", genome.contigs[at].name));
     std::fs::write(IndexPaths::new(&fasta).alt(), names.collect::<String>()).unwrap();
-    let engine = Compared::load(&fasta, options);
+    here
+}
+
+/// An engine of a genome, with these of its sequences as ALT.
+pub(super) fn engine(genome: &Genome, options: &BwaOptions, alternates: &[usize]) -> Compared {
+    let here = indexed(genome, alternates);
+    let engine = Compared::load(&here.path().join("genome.fa"), options);
     let found = engine.index.sequences().iter().enumerate().filter(|(_, it)| it.alternate);
     assert!(found.map(|(at, _)| at).eq(alternates.iter().copied()));
     engine
@@ -75,27 +81,39 @@ impl Seen {
     }
 }
 
-/// Compares the records of batches that are one cohort.
-fn compare(engine: &Compared, cohort: &[EngineReads<'_>], ordinals: Ordinals) -> Seen {
+/// The records of batches that are one cohort, and what was learned of it.
+pub(super) fn records(
+    engine: &BwaEngine,
+    cohort: &[EngineReads<'_>],
+    ordinals: Ordinals,
+) -> (Vec<Bodies>, CohortModel) {
     let mut scratch = engine.scratch().unwrap();
-    let mut ours = Vec::new();
-    for batch in cohort {
-        ours.push(engine.seed_extend(&mut scratch, batch).unwrap());
-    }
-    let (mut library, mut library_scratch) = (Vec::new(), library::Scratch::new().unwrap());
-    for batch in cohort {
+    let found = cohort.iter().map(|reads| engine.seed_extend(&mut scratch, reads).unwrap());
+    let found: Vec<_> = found.collect();
+    let model = engine.infer_cohort(&found).unwrap();
+    let emitted = cohort.iter().zip(found).map(|(reads, candidates)| {
+        let mut bodies = Bodies::default();
+        let seeded = SeededBatch { reads, candidates, model: Some(&model), ordinals };
+        engine.emit(&mut scratch, seeded, &mut bodies).unwrap();
+        bodies
+    });
+    (emitted.collect(), model)
+}
+
+/// Compares the records of batches that are one cohort with the library's, and hands them out.
+pub(super) fn compare(
+    engine: &Compared,
+    cohort: &[EngineReads<'_>],
+    ordinals: Ordinals,
+    mut each: impl FnMut(&[u8]),
+) {
+    let (ours, model) = records(engine, cohort, ordinals);
+    let mut scratch = library::Scratch::new().unwrap();
+    for (reads, found) in cohort.iter().zip(ours) {
         let Library { index, options } = &engine.library;
-        library.push(LibraryBatch::find(index, options, &mut library_scratch, batch).unwrap());
-    }
-    let model = engine.infer_cohort(&ours).unwrap();
-    let mut seen = Seen::default();
-    for ((reads, ours), library) in cohort.iter().zip(ours).zip(library) {
-        let [mut found, mut expected] = [Bodies::default(), Bodies::default()];
-        let seeded = SeededBatch { reads, candidates: ours, model: Some(&model), ordinals };
-        engine.emit(&mut scratch, seeded, &mut found).unwrap();
-        let sizes = &model.sizes;
-        let library = (reads, library);
-        emit::emit(engine, &mut library_scratch, library, sizes, ordinals, &mut expected);
+        let library = LibraryBatch::find(index, options, &mut scratch, reads).unwrap();
+        let (sizes, mut expected) = (&model.sizes, Bodies::default());
+        emit::emit(engine, &mut scratch, (reads, library), sizes, ordinals, &mut expected);
         assert!(expected.0.len() >= 2 * reads.pairs.len() + reads.singles.len());
         for (ours, theirs) in found.0.iter().zip(&expected.0) {
             if ours != theirs {
@@ -106,10 +124,16 @@ fn compare(engine: &Compared, cohort: &[EngineReads<'_>], ordinals: Ordinals) ->
                 };
                 panic!("{ours:?}\n{theirs:?}\n{of:?}\n{sizes:?}\n{:?}", engine.settings);
             }
-            seen.add(&ours.1);
+            each(&ours.1);
         }
         assert_eq!(found.0.len(), expected.0.len());
     }
+}
+
+/// Compares the records of batches that are one cohort.
+fn compare_counted(engine: &Compared, cohort: &[EngineReads<'_>], ordinals: Ordinals) -> Seen {
+    let mut seen = Seen::default();
+    compare(engine, cohort, ordinals, |body| seen.add(body));
     seen
 }
 
@@ -132,7 +156,7 @@ fn records_of_simulated_pairs_are_those_of_the_library() {
             .chunks(256)
             .map(|some| EngineReads { pairs: some.iter().map(pair).collect(), singles: vec![] })
             .collect();
-        let seen = compare(&engine, &cohort, Ordinals::default());
+        let seen = compare_counted(&engine, &cohort, Ordinals::default());
         assert!(seen.proper > seen.records / 2, "{seen:?}");
         rescuable += seen.records - seen.proper;
     }
@@ -140,15 +164,15 @@ fn records_of_simulated_pairs_are_those_of_the_library() {
 }
 
 /// A read with its letters.
-struct Owned {
-    bases: Vec<u8>,
-    qualities: Option<Vec<u8>>,
+pub(super) struct Owned {
+    pub(super) bases: Vec<u8>,
+    pub(super) qualities: Option<Vec<u8>>,
 }
 
 /// Pairs at copies: near each other in any orientation or not, of like or unlike lengths; mates
 /// with so many changes that only rescue finds them, with gaps, chimeric, with unknown bases, or of
 /// nothing at all.
-fn hostile_pairs(
+pub(super) fn hostile_pairs(
     dice: &mut Dice,
     genome: &Genome,
     spots: &[[usize; 2]],
@@ -200,7 +224,7 @@ fn hostile_pairs(
     (0..count).map(pair).collect()
 }
 
-fn read<'a>(name: &'a [u8], it: &'a Owned) -> Read<'a> {
+pub(super) fn read<'a>(name: &'a [u8], it: &'a Owned) -> Read<'a> {
     Read { name, bases: &it.bases, qualities: it.qualities.as_deref() }
 }
 
@@ -225,7 +249,7 @@ fn compare_hostile(
             singles: singles.iter().map(|it| read(b"single", it)).collect(),
         })
         .collect();
-    compare(engine, &cohort, ordinals)
+    compare_counted(engine, &cohort, ordinals)
 }
 
 fn seeds() -> std::ops::Range<u64> {
@@ -314,6 +338,6 @@ fn reads_without_bases_and_of_unknown_ones_are_those_of_the_library() {
     let pairs = [[known, empty], [empty, known], [empty, empty], [&unknown, known]];
     let pairs = pairs.iter().map(|it| it.map(read)).collect();
     let singles = vec![read(empty), read(&unknown), read(known), read(&known[..18])];
-    let seen = compare(&engine, &[EngineReads { pairs, singles }], Ordinals::default());
+    let seen = compare_counted(&engine, &[EngineReads { pairs, singles }], Ordinals::default());
     assert_eq!(seen.records, 12);
 }
