@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use seqloom_runtime::placement::{PinLevel, Plan};
+use seqloom_runtime::trace::{ThreadSpread, ThreadTimes};
 
 /// Version of this layout.
 pub const SCHEMA: u32 = 2;
@@ -209,6 +210,9 @@ pub struct UsageReport {
     pub wall_seconds: f64,
     /// Wall time of each phase, in order: load, ingest, resolve, finish.
     pub phase_seconds: Vec<(&'static str, f64)>,
+    /// How long the threads of a phase had something to do.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub thread_seconds: Vec<ThreadSeconds>,
     /// User and system time of all threads.
     pub cpu_seconds: f64,
     /// CPU time over wall time.
@@ -227,6 +231,31 @@ pub struct UsageReport {
     pub peak_charged_bytes: u64,
     /// The most that candidates held between seeding and emission.
     pub peak_held_bytes: u64,
+}
+
+/// Wall time of the threads of a phase, each from its start to the end of its last task: what
+/// papers on scaling report, the slowest thread above all (Langmead et al. 2018).
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct ThreadSeconds {
+    /// The phase, as in `phase_seconds`.
+    pub phase: &'static str,
+    /// Threads that it had.
+    pub threads: usize,
+    /// Of the thread that was through first.
+    pub least: f64,
+    /// Half of the threads took no longer.
+    pub median: f64,
+    /// Of the slowest thread.
+    pub most: f64,
+}
+
+impl ThreadSeconds {
+    /// Those of a phase, where threads were timed.
+    #[must_use]
+    pub fn of(phase: &'static str, times: &ThreadTimes) -> Option<Self> {
+        let ThreadSpread { threads, least, median, most } = times.spread()?;
+        Some(Self { phase, threads, least, median, most })
+    }
 }
 
 /// Core-hours: what a run takes of a machine, whether its threads work or wait. Threads by hours of

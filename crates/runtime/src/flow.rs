@@ -6,12 +6,13 @@
 //! behind a [`Monitor`], on which idle workers sleep.
 
 use std::num::NonZeroUsize;
+use std::time::Instant;
 
 use crate::failure::Failure;
 use crate::monitor::Monitor;
 use crate::pool::{self, Stopped};
 use crate::schedule::Idle;
-use crate::trace::Stage;
+use crate::trace::{Stage, ThreadTimes};
 
 /// What all workers of a flow share: the scheduler, and the first failure.
 #[derive(Debug)]
@@ -98,6 +99,11 @@ pub trait Flow: Sync {
     fn wait(&self) -> Option<&Stage> {
         None
     }
+
+    /// Where it is booked how long each worker had something to do.
+    fn thread_times(&self) -> Option<&ThreadTimes> {
+        None
+    }
 }
 
 /// Runs a flow on `threads` workers. `watch` is called now and then by this thread; where it says
@@ -117,13 +123,19 @@ pub fn run<F: Flow>(
     };
     let next = || shared.next_task(F::next);
     pool::run(threads, &shared.failure, wake, watch, |index| {
+        let began = Instant::now();
         let mut worker = flow.worker(index)?;
+        let mut worked = began.elapsed();
         let next = || match flow.wait() {
             Some(stage) => stage.time(next),
             None => next(),
         };
         while let Some(task) = next() {
             flow.perform(&mut worker, task)?;
+            worked = began.elapsed();
+        }
+        if let Some(times) = flow.thread_times() {
+            times.add(worked);
         }
         flow.retire(worker);
         Ok(())
@@ -144,6 +156,7 @@ mod tests {
         shared: Shared<u32, Stopped>,
         bad: Option<u32>,
         sum: Mutex<u32>,
+        times: ThreadTimes,
     }
 
     impl Flow for Numbers {
@@ -173,11 +186,19 @@ mod tests {
         fn retire(&self, own: u32) {
             *lock(&self.sum) += own;
         }
+
+        fn thread_times(&self) -> Option<&ThreadTimes> {
+            Some(&self.times)
+        }
     }
 
     fn numbers(bad: Option<u32>, watch: bool) -> (Result<(), Stopped>, u32) {
-        let flow = Numbers { shared: Shared::new(0), bad, sum: Mutex::default() };
+        let (sum, times) = (Mutex::default(), ThreadTimes::default());
+        let flow = Numbers { shared: Shared::new(0), bad, sum, times };
         let outcome = run(&flow, FOUR, &|| watch);
+        if outcome.is_ok() {
+            assert_eq!(flow.times.spread().map(|it| it.threads), Some(4), "each thread is timed");
+        }
         (outcome, *lock(&flow.sum))
     }
 

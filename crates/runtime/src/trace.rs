@@ -1,7 +1,11 @@
-//! Where the time of a run went: busy and waiting time per stage, over all workers.
+//! Where the time of a run went: busy and waiting time per stage, over all workers, and how long
+//! each worker had something to do.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+
+use crate::failure::lock;
 
 /// Total time and visits of one stage.
 #[derive(Debug, Default)]
@@ -42,9 +46,58 @@ impl Stage {
     }
 }
 
+/// Times of the threads of a phase, each from its start to the end of its last task: what papers on
+/// scaling report, since the slowest thread ends the phase (Langmead et al. 2018).
+#[derive(Debug, Default)]
+pub struct ThreadTimes(Mutex<Vec<Duration>>);
+
+/// The least, the median and the most of the times of threads, in seconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ThreadSpread {
+    /// Threads that were timed.
+    pub threads: usize,
+    /// Of the thread that was through first.
+    pub least: f64,
+    /// Half of the threads took no longer; the lower one of two.
+    pub median: f64,
+    /// Of the slowest thread.
+    pub most: f64,
+}
+
+impl ThreadTimes {
+    /// Books the time of a thread.
+    pub fn add(&self, time: Duration) {
+        lock(&self.0).push(time);
+    }
+
+    /// Their spread; `None` where no thread was through.
+    pub fn spread(&self) -> Option<ThreadSpread> {
+        let mut times = lock(&self.0).clone();
+        times.sort_unstable();
+        let (least, most) = (times.first()?.as_secs_f64(), times.last()?.as_secs_f64());
+        let median = times[(times.len() - 1) / 2].as_secs_f64();
+        Some(ThreadSpread { threads: times.len(), least, median, most })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_of_threads_have_a_least_a_median_and_a_most() {
+        fn t(times: &[u64], expected: Option<[f64; 3]>) {
+            let all = ThreadTimes::default();
+            times.iter().for_each(|time| all.add(Duration::from_secs(*time)));
+            let found = all.spread();
+            assert_eq!(found.map(|it| [it.least, it.median, it.most]), expected, "{times:?}");
+            assert_eq!(found.map_or(0, |it| it.threads), times.len());
+        }
+        t(&[], None);
+        t(&[7], Some([7.0, 7.0, 7.0]));
+        t(&[9, 1], Some([1.0, 1.0, 9.0]));
+        t(&[5, 3, 8], Some([3.0, 5.0, 8.0]));
+    }
 
     #[test]
     fn time_is_booked_once_per_visit() {

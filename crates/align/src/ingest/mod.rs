@@ -15,7 +15,7 @@ use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::flow;
 use seqloom_runtime::placement::Plan;
 use seqloom_runtime::pool::Stopped;
-use seqloom_runtime::trace::Stage;
+use seqloom_runtime::trace::{Stage, ThreadTimes};
 
 use crate::cohort::{Batch, CohortRange, CutTotals, Pairing};
 use crate::emit::{EmitError, RecordTags};
@@ -216,6 +216,8 @@ pub struct IngestTrace {
     pub sink: Stage,
     /// Workers with nothing to do.
     pub wait: Stage,
+    /// How long each worker had something to do.
+    pub threads: ThreadTimes,
     /// Records emitted.
     pub records: AtomicU64,
     /// Templates emitted.

@@ -9,7 +9,7 @@ use seqloom_runtime::failure::{Failure, lock};
 use seqloom_runtime::flow::{Flow, Shared};
 use seqloom_runtime::pool::Stopped;
 use seqloom_runtime::schedule::Idle;
-use seqloom_runtime::trace::Stage;
+use seqloom_runtime::trace::{Stage, ThreadTimes};
 
 use super::lanes::Lanes;
 use super::scheduler::{Capacity, EmitTask, Scheduler, Seeded, Task};
@@ -107,6 +107,10 @@ impl<'a, A: Aligner, S: BatchSink> Flow for Ingest<'a, A, S> {
 
     fn wait(&self) -> Option<&Stage> {
         Some(&self.trace.wait)
+    }
+
+    fn thread_times(&self) -> Option<&ThreadTimes> {
+        Some(&self.trace.threads)
     }
 }
 

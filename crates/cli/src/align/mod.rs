@@ -37,6 +37,7 @@ use seqloom_align::ingest::{Aligner, Batches};
 use seqloom_io::AtomicFile;
 use seqloom_modes::gapped::GappedEngine;
 use seqloom_modes::ungapped::UngappedEngine;
+use seqloom_report::run::ThreadSeconds;
 use seqloom_runtime::placement;
 
 pub(crate) use arguments::AlignArguments;
@@ -142,6 +143,7 @@ fn align_between<E: Send, A: Aligner>(
         }
     })?;
     summary::check_none_lost(&totals, &summary)?;
+    summary.thread_seconds = ThreadSeconds::of("ingest", &job.trace.threads);
     summary.sidecars.extend(job.late.recalibration.as_ref().and_then(Recalibration::take_report));
     summary.recalibration = job.late.recalibration.as_ref().and_then(Recalibration::take_rows);
     if let Some(outcomes) = job.outcomes.take() {

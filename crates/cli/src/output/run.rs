@@ -269,6 +269,7 @@ impl<'a> Run<'a> {
         UsageReport {
             wall_seconds: wall,
             phase_seconds: phases.iter().map(|(name, time)| (*name, time.as_secs_f64())).collect(),
+            thread_seconds: Vec::new(),
             cpu_seconds: cpu,
             cores_busy: cpu / wall,
             cpu_utilisation: cpu / wall / self.threads.get() as f64,

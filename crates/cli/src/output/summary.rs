@@ -14,7 +14,7 @@ use seqloom_prep::partition::Backing;
 use seqloom_prep::recalibrate::{AppliedCounts, QualityRows};
 use seqloom_report::run::{
     Bytes, CertifiedReport, Counts, IndexReport, LaneReport, PlacementReport, RunReport, SCHEMA,
-    StageReport,
+    StageReport, ThreadSeconds, UsageReport,
 };
 
 use seqloom_terminal::Console;
@@ -48,6 +48,8 @@ pub(crate) struct Summary {
     pub(crate) records_written: u64,
     pub(crate) records_removed: u64,
     pub(crate) stages: Vec<StageReport>,
+    /// Of the threads of ingest, where this process did it.
+    pub(crate) thread_seconds: Option<ThreadSeconds>,
     pub(crate) spilled_bytes: u64,
     pub(crate) peak_charged_bytes: u64,
 }
@@ -177,7 +179,10 @@ impl Summary {
             recalibration: self.applied.as_ref().map(applied_report),
             qc: None,
             stages: self.stages.clone(),
-            usage: run.usage(ingested.engine_seconds, peaks),
+            usage: UsageReport {
+                thread_seconds: self.thread_seconds.into_iter().collect(),
+                ..run.usage(ingested.engine_seconds, peaks)
+            },
             bytes: Bytes {
                 read: ingested.read_bytes,
                 written: written_bytes,

@@ -21,6 +21,7 @@ use seqloom_prep::pipeline::{
     self, Checkpoints, Command, Input, OutputRequest, Phase, Prepared, Request, needs_names,
 };
 use seqloom_prep::recalibrate::{Applier, StoredCounts};
+use seqloom_report::run::ThreadSeconds;
 use seqloom_runtime::memory::Ledger;
 
 use super::arguments::DuplicateTags;
@@ -77,7 +78,10 @@ pub(super) fn prepare(
     let duplicates = duplicates.map(|counters| Duplicates::new(counters, &libraries));
     let sorted = Summary::sorted(ingest_stages(&ingest_trace), (finished, &trace), &backing);
     let read_groups = ReadGroupNames::of(&job.header).ids().collect();
-    Ok((totals, Summary { duplicates, metrics, read_groups, gc_windows, index, ..sorted }))
+    let thread_seconds = ThreadSeconds::of(Phase::Ingest.name(), &ingest_trace.threads);
+    let mut summary = Summary { duplicates, metrics, read_groups, gc_windows, index, ..sorted };
+    summary.thread_seconds = thread_seconds;
+    Ok((totals, summary))
 }
 
 /// What is kept of ingest.

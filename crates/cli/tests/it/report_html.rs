@@ -337,6 +337,10 @@ fn stays_within_its_floor(input: &Path, page: &Path) {
     {
         assert!((used(name) - seconds / 3600.0).abs() < 1e-9, "{name}: {}", json["usage"]);
     }
+    let threads = &json["usage"]["thread_seconds"][0];
+    assert_eq!((&threads["phase"], &threads["threads"]), (&"ingest".into(), &8.into()));
+    let times = ["least", "median", "most"].map(|name| threads[name].as_f64().unwrap());
+    assert!(times.is_sorted() && times[0] >= 0.0 && times[2] <= used("wall_seconds"), "{threads}");
     // Nine copies of the counts of a thousand read groups are planned.
     fs::write(&few, wide_sam(3000, 1)).unwrap();
     let megabytes = |size: String| size.trim_end_matches('M').parse::<u64>().unwrap();

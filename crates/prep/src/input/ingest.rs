@@ -12,7 +12,7 @@ use seqloom_runtime::failure::lock;
 use seqloom_runtime::flow::{self, Flow, Shared};
 use seqloom_runtime::pool::Stopped;
 use seqloom_runtime::schedule::Idle;
-use seqloom_runtime::trace::Stage;
+use seqloom_runtime::trace::{Stage, ThreadTimes};
 
 use super::scheduler::{Batch, CoordinateClaim, Scanned, Scheduler, Task};
 use crate::partition::collect::{CollectError, Collector, Grouping};
@@ -48,6 +48,8 @@ pub struct IngestTrace {
     pub collect: Stage,
     /// Workers with nothing to do.
     pub wait: Stage,
+    /// How long each worker had something to do.
+    pub threads: ThreadTimes,
     /// Records kept.
     pub records: AtomicU64,
 }
@@ -165,6 +167,10 @@ impl<'a> Flow for Ingest<'a> {
 
     fn wait(&self) -> Option<&Stage> {
         Some(&self.trace.wait)
+    }
+
+    fn thread_times(&self) -> Option<&ThreadTimes> {
+        Some(&self.trace.threads)
     }
 }
 
