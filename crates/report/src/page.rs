@@ -2,11 +2,12 @@
 //! with its numbers in a table, which are also given as JSON. No script; light and dark by the
 //! reader's choice; one column on a phone; prints.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use serde_json::{Map, Value, json};
 
-use crate::plot::{Plot, Style, escaped};
+use crate::plot::{Plot, Spread, Style, escaped};
 
 const STYLE: &str = include_str!("page.css");
 
@@ -21,7 +22,7 @@ const VALUE: &str = "value";
 
 /// One number or text of a table.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Cell {
+pub enum Cell {
     /// A whole number.
     Count(u64),
     /// Any number; what is none is left empty.
@@ -124,39 +125,43 @@ pub(crate) fn thousands(number: &str) -> String {
 
 /// Numbers of a plot, or numbers alone.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Table {
+pub struct Table {
     /// Its name in JSON, and what links to it.
-    pub(crate) id: &'static str,
+    pub id: Cow<'static, str>,
     /// Heads.
-    pub(crate) columns: Vec<&'static str>,
+    pub columns: Vec<&'static str>,
     /// As many cells in each row.
-    pub(crate) rows: Vec<Vec<Cell>>,
+    pub rows: Vec<Vec<Cell>>,
 }
 
 /// A table, and a plot of it where that shows more.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Figure {
+pub struct Figure {
     /// Heading.
-    pub(crate) title: String,
+    pub title: String,
     /// What is drawn, and how.
-    pub(crate) plot: Option<(Plot, Style<'static>)>,
+    pub plot: Option<(Plot, Style<'static>)>,
+    /// Lines of the plot whose points are marked, by their numbers.
+    pub marked: Vec<usize>,
+    /// By line of the plot: a band from where to where values spread.
+    pub bands: Vec<Vec<Spread>>,
     /// The numbers.
-    pub(crate) table: Table,
+    pub table: Table,
 }
 
 /// A part of the page.
 #[derive(Debug, Clone, Default)]
 pub struct Section {
     /// Heading.
-    pub(crate) title: &'static str,
+    pub title: &'static str,
     /// What the numbers are, and whose definition they follow.
-    pub(crate) note: String,
+    pub note: String,
     /// Plots and tables.
-    pub(crate) figures: Vec<Figure>,
+    pub figures: Vec<Figure>,
 }
 
 /// One number of the verdict: what it is, and its text.
-pub(crate) type Fact = (&'static str, String);
+pub type Fact = (&'static str, String);
 
 /// A report.
 #[derive(Debug, Clone, Default)]
@@ -210,7 +215,7 @@ impl Page {
             let rows: Vec<Vec<Value>> = table.rows.iter().map(row).collect();
             json!({ "columns": table.columns, "rows": rows })
         };
-        let tables = figures.map(|it| (it.table.id.to_owned(), table(&it.table)));
+        let tables = figures.map(|it| (it.table.id.to_string(), table(&it.table)));
         Value::Object(tables.collect::<Map<_, _>>())
     }
 }
@@ -233,7 +238,7 @@ impl Figure {
         let class = if self.plot.is_some() { " class=\"plot\"" } else { "" };
         let _ = writeln!(out, "<figure{class}><h3>{}</h3>", plain(&self.title));
         let rows = self.table.rows.len();
-        let id = self.table.id;
+        let id = &self.table.id;
         let Some((plot, style)) = &self.plot else {
             // A short table is there to be read at once, a long one to be scrolled.
             let _ = writeln!(out, "<div id=\"{id}\">");
@@ -241,7 +246,7 @@ impl Figure {
             out.push_str("</div></figure>\n");
             return;
         };
-        out.push_str(&plot.draw(*style));
+        out.push_str(&plot.draw(Style { marked: &self.marked, spread: &self.bands, ..*style }));
         if plot.lines.len() > 1 {
             out.push_str("<p class=\"legend\">");
             for (number, line) in plot.lines.iter().enumerate() {
@@ -327,8 +332,10 @@ mod tests {
             vec![Cell::from("<script>\u{7}&"), Cell::from(7_u64)],
             vec![Cell::from(f64::NAN), Cell::from(0.123_456_78)],
         ];
-        let table = Table { id: "reads", columns: vec!["name", "n"], rows };
-        let figure = Figure { title: "\"quoted\"".into(), plot: Some((plot, style)), table };
+        let table = Table { id: "reads".into(), columns: vec!["name", "n"], rows };
+        let bands = vec![Vec::new(), vec![Spread { x: 2.0, low: 2.5, high: 3.5 }]];
+        let (title, plot) = ("\"quoted\"".into(), Some((plot, style)));
+        let figure = Figure { title, plot, marked: vec![1], bands, table };
         Page {
             maker: "m".into(),
             title: "<script>".into(),
@@ -345,6 +352,10 @@ mod tests {
         assert!(html.contains("<td>&lt;script&gt; &amp;<td>7"), "{html}");
         assert!(html.contains("1 &lt; 2") && html.contains("&quot;quoted&quot;"));
         assert_eq!(html.matches("<polyline").count(), 2);
+        // Marks of the second line alone, and its band.
+        assert_eq!(html.matches("<circle").count(), 2);
+        assert_eq!(html.matches("class=\"s1\" style=\"fill:var(--c)\"").count(), 2);
+        assert_eq!(html.matches("<polygon").count(), 1);
     }
 
     #[test]
@@ -372,7 +383,8 @@ mod tests {
             [&[Cell::from(name)][..], &numbers, &[Cell::from(number)]].concat()
         };
         let columns = vec!["group", "a", "b", "c", "d", "%"];
-        let mut table = Table { id: "t", columns, rows: vec![row("x", 1.0), row("y", 2.125)] };
+        let mut table =
+            Table { id: "t".into(), columns, rows: vec![row("x", 1.0), row("y", 2.125)] };
         let written = |table: &Table| {
             let mut out = String::new();
             table.write(&mut out);

@@ -39,8 +39,11 @@ pub struct Style<'a> {
     /// [`crate::page`]), with the title and the legend outside: lines without points, in the
     /// colours of the text.
     pub themed: bool,
-    /// By line: from where to where values spread, at some points.
+    /// By line: from where to where values spread, at some points. On a page a coloured band.
     pub spread: &'a [Vec<Spread>],
+    /// On a page: a mark at each point of these lines, by their numbers: what was measured, beside
+    /// curves.
+    pub marked: &'a [usize],
     /// On a page: counts of whole numbers, each a bar.
     pub bars: bool,
     /// On a page: the space below lines is coloured, too.
@@ -236,7 +239,11 @@ impl Plot {
         for (number, line) in self.lines.iter().enumerate() {
             let whiskers = style.spread.get(number).map_or(&[][..], Vec::as_slice);
             draw(&mut out, line, number, &axes, style);
-            whiskers.iter().for_each(|spread| whisker(&mut out, *spread, number, &axes));
+            if style.themed {
+                band(&mut out, whiskers, number, &axes);
+            } else {
+                whiskers.iter().for_each(|spread| whisker(&mut out, *spread, number, &axes));
+            }
             if !style.small && !style.themed {
                 legend(&mut out, line, number, right);
             }
@@ -348,6 +355,13 @@ fn draw(out: &mut String, line: &Line, number: usize, axes: &Axes, style: Style<
             );
         }
         let _ = writeln!(out, "<polyline points=\"{path}\" class=\"s{class}\"/>");
+        for Point { x, y } in places.iter().filter(|_| style.marked.contains(&number)) {
+            let _ = writeln!(
+                out,
+                "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\" class=\"s{class}\" \
+                 style=\"fill:var(--c)\"/>"
+            );
+        }
         return;
     }
     let _ = writeln!(out, "<polyline points=\"{path}\" {}/>", style_of(number));
@@ -366,6 +380,23 @@ fn bars(out: &mut String, places: &[Point], step: f64, floor: f64) {
     };
     let path: String = places.iter().filter(|place| place.y < floor).map(bar).collect();
     let _ = writeln!(out, "<path d=\"{path}\" class=\"b s0\"/>");
+}
+
+/// From the low to the high ends of the spreads of a line, on a page.
+fn band(out: &mut String, spreads: &[Spread], number: usize, axes: &Axes) {
+    let has_place = |it: &&Spread| {
+        [it.x, it.low, it.high].iter().all(|value| *value > 0.0 && value.is_finite())
+    };
+    let good: Vec<&Spread> = spreads.iter().filter(has_place).collect();
+    if good.is_empty() {
+        return;
+    }
+    let up = good.iter().map(|it| Point::new(it.x, it.high));
+    let back = good.iter().rev().map(|it| Point::new(it.x, it.low));
+    let places = up.chain(back).map(|point| axes.place(point));
+    let path: Vec<String> = places.map(|at| format!("{:.1},{:.1}", at.x, at.y)).collect();
+    let (path, class) = (path.join(" "), number % 10);
+    let _ = writeln!(out, "<polygon points=\"{path}\" class=\"s{class}\"/>");
 }
 
 /// A line from the low to the high end of a spread.

@@ -23,6 +23,7 @@ const LINES: Style<'static> = Style {
     decades: false,
     themed: true,
     spread: &[],
+    marked: &[],
     bars: false,
     filled: false,
 };
@@ -155,8 +156,8 @@ fn figure(
     lines: Vec<Line>,
     (id, columns, rows): (&'static str, &[&'static str], Vec<Vec<Cell>>),
 ) -> Figure {
-    let table = Table { id, columns: columns.to_vec(), rows };
-    Figure { title: title.to_owned(), plot: plot(title, axes, lines), table }
+    let table = Table { id: id.into(), columns: columns.to_vec(), rows };
+    Figure { title: title.to_owned(), plot: plot(title, axes, lines), table, ..Figure::default() }
 }
 
 /// A table by itself.
@@ -164,8 +165,8 @@ fn table(
     title: &str,
     (id, columns, rows): (&'static str, &[&'static str], Vec<Vec<Cell>>),
 ) -> Figure {
-    let table = Table { id, columns: columns.to_vec(), rows };
-    Figure { title: title.to_owned(), plot: None, table }
+    let table = Table { id: id.into(), columns: columns.to_vec(), rows };
+    Figure { title: title.to_owned(), table, ..Figure::default() }
 }
 
 #[cfg(test)]
