@@ -8,9 +8,11 @@
 mod check;
 mod curves;
 pub(crate) mod definition;
+mod going_on;
 mod host;
 mod html;
 mod make;
+pub(crate) mod measured;
 mod parse;
 pub(crate) mod perf;
 pub(crate) mod plan;
@@ -30,10 +32,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use seqloom_runtime::error::{Class, RunError};
 
 use self::definition::{DefinitionError, Experiment};
+use self::going_on::{Budget, Earlier};
 use self::host::Host;
 use self::perf::Perf;
 use self::plan::{Configuration, Plan, Purpose};
@@ -77,6 +81,10 @@ pub(crate) struct Campaign {
     pub(crate) command_line: Vec<String>,
     /// Whether all is run once more for the kernel's counters, where there are any.
     pub(crate) counted: bool,
+    /// Time after which it ends by itself; what was not run by then is left out by name.
+    pub(crate) budget: Option<Duration>,
+    /// Whether runs that the folder has of the same plan are gone on with.
+    pub(crate) goes_on: bool,
 }
 
 /// How a campaign ended.
@@ -191,10 +199,12 @@ impl Campaign {
         stop: &(dyn Fn() -> bool + Sync),
         tell: &mut dyn FnMut(&str),
     ) -> Result<Outcome, CampaignError> {
+        let budget = Budget::new(self.budget);
+        let ends = || stop() || budget.is_over();
         let mut prepared = self.prepare()?;
         // Hours of work are not written over by the same command once more.
         let there = fs::metadata(self.out.join(RUNS)).is_ok_and(|file| file.len() > 0);
-        if there {
+        if there && !self.goes_on {
             let what = "holds the runs of a campaign; give another folder, or remove it";
             return Err(LabError::Prepare(format!("{}: {what}", self.out.display())).into());
         }
@@ -202,10 +212,8 @@ impl Campaign {
             fs::create_dir_all(folder).map_err(LabError::file(folder))?;
         }
         let out = std::path::absolute(&self.out).unwrap_or(self.out.clone());
-        let path = out.join(EXPERIMENT);
-        fs::write(&path, &self.text).map_err(LabError::file(&path))?;
         let (experiment, site) = (&prepared.experiment, &prepared.site);
-        let failed = make::make_all(experiment, &prepared.plan, site, stop, tell);
+        let failed = make::make_all(experiment, &prepared.plan, site, &ends, tell);
         if stop() {
             return Err(CampaignError::Stopped);
         }
@@ -213,8 +221,19 @@ impl Campaign {
         prepared.plan.retain(experiment, &lacks);
         tell(left_out_words(&prepared.plan).trim_end());
         let mut facts = self.facts(&prepared);
+        let mut earlier = Earlier::default();
+        if there {
+            let (were, runs) = going_on::earlier(self, &prepared)?;
+            facts.began = were.began;
+            facts.load_average = facts.load_average.max(were.load_average);
+            earlier = runs;
+        }
+        let path = out.join(EXPERIMENT);
+        fs::write(&path, &self.text).map_err(LabError::file(&path))?;
         record::write_facts(&out, &facts)?;
-        let records = run_all(&prepared, &out, stop, tell)?;
+        let records = run_all(&prepared, (&out, earlier), (stop, budget), tell)?;
+        going_on::leave_out_unmeasured(&mut prepared, &records);
+        facts.left_out = prepared.plan.left_out.clone();
         facts.ended = Some(host::now());
         record::write_facts(&out, &facts)?;
         report(&out)?;
@@ -281,21 +300,33 @@ impl RunError for CampaignError {
 
 fn run_all(
     prepared: &Prepared,
-    out: &Path,
-    stop: &(dyn Fn() -> bool + Sync),
+    (out, earlier): (&Path, Earlier),
+    (stop, budget): (&(dyn Fn() -> bool + Sync), Budget),
     tell: &mut dyn FnMut(&str),
 ) -> Result<Vec<Record>, CampaignError> {
     let Prepared { experiment, site, plan, .. } = prepared;
+    let ends = || stop() || budget.is_over();
     let (folder, out_of_time) = (site.work.join("runs"), BTreeSet::new());
-    let mut runner = Runner { experiment, site, folder, stop, out_of_time };
-    let (mut log, mut all) = (Log::create(out)?, Vec::new());
+    let mut runner = Runner { experiment, site, folder, stop: &ends, out_of_time };
+    let (mut log, mut all) = (Log::create(out, &earlier.lines)?, earlier.records);
+    let done: BTreeSet<usize> = all.iter().map(|record| record.order).collect();
     for (order, planned) in plan.runs.iter().enumerate() {
         let words = planned.configuration.words(experiment);
         let (number, count) = (order + 1, plan.runs.len());
+        if done.contains(&number) {
+            continue;
+        }
+        if budget.is_over() {
+            break;
+        }
         tell(&format!("run {number} of {count}: {} {words}", planned.purpose.name()));
         let records = runner.run(number, planned);
         if stop() {
             return Err(CampaignError::Stopped);
+        }
+        // It was ended with the time that was given.
+        if budget.is_over() && records.iter().any(|record| record.failure.is_some()) {
+            break;
         }
         for record in &records {
             if let Some(why) = &record.failure {
@@ -408,6 +439,15 @@ fn refused(words: &[String]) -> Option<String> {
 /// # Errors
 /// A file cannot be read or written, or is none of a campaign.
 pub(crate) fn report(folder: &Path) -> Result<(), CampaignError> {
+    for (name, text) in MADE.iter().zip(made(folder)?) {
+        let path = folder.join(name);
+        fs::write(&path, text).map_err(LabError::file(&path))?;
+    }
+    Ok(())
+}
+
+/// Texts of the files of [`MADE`], of what a folder keeps.
+fn made(folder: &Path) -> Result<[String; MADE.len()], CampaignError> {
     let (text, facts, records) = record::read(folder)?;
     let file = folder.join(EXPERIMENT).display().to_string();
     let experiment = defined(&file, &text, &facts.settings)?;
@@ -415,17 +455,7 @@ pub(crate) fn report(folder: &Path) -> Result<(), CampaignError> {
     let summary = summary::summary(&experiment, &records);
     let results = results(&facts, &summary);
     let page = report::page(&experiment, &facts, &records, &summary);
-    let [runs_file, summary_file, results_file, page_file] = MADE;
-    for (name, text) in [
-        (runs_file, runs.to_tsv()),
-        (summary_file, summary.to_tsv()),
-        (results_file, results),
-        (page_file, page),
-    ] {
-        let path = folder.join(name);
-        fs::write(&path, text).map_err(LabError::file(&path))?;
-    }
-    Ok(())
+    Ok([runs.to_tsv(), summary.to_tsv(), results, page])
 }
 
 /// Facts and medians as one JSON document.

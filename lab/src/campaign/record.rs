@@ -22,6 +22,9 @@ pub(crate) const RUNS: &str = "runs.jsonl";
 /// The experiment, as its file states it.
 pub(crate) const EXPERIMENT: &str = "experiment.toml";
 
+/// Threads ready to run by usable cores, up to which a machine is quiet.
+const QUIET_SHARE: f64 = 0.5;
+
 /// Facts of a campaign.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Facts {
@@ -51,6 +54,14 @@ pub(crate) struct Facts {
     pub(crate) planned_runs: usize,
     /// What is not run, and why.
     pub(crate) left_out: Vec<LeftOut>,
+}
+
+impl Facts {
+    /// Whether others had more than half of the cores before the first run: then time on the clock
+    /// says more of them than of what was run. A smoke run measures nothing anyway.
+    pub(crate) fn is_busy(&self) -> bool {
+        !self.smoke && self.load_average > QUIET_SHARE * self.host.usable_cores as f64
+    }
 }
 
 /// A program that ran: one of the instances of a run.
@@ -149,11 +160,12 @@ impl Record {
 pub(super) struct Log(File);
 
 impl Log {
-    /// Begins anew.
-    pub(super) fn create(folder: &Path) -> Result<Self, LabError> {
+    /// Begins anew, with lines of runs that were made before.
+    pub(super) fn create(folder: &Path, lines: &str) -> Result<Self, LabError> {
         let path = folder.join(RUNS);
         let file = OpenOptions::new().create(true).write(true).truncate(true).open(&path);
-        Ok(Self(file.map_err(LabError::file(&path))?))
+        let with_lines = file.and_then(|mut file| file.write_all(lines.as_bytes()).map(|()| file));
+        Ok(Self(with_lines.map_err(LabError::file(&path))?))
     }
 
     pub(super) fn add(&mut self, record: &Record) -> Result<(), LabError> {

@@ -37,10 +37,14 @@ pub(crate) fn page(
     }
     about(&mut page, experiment, facts, records);
     not_run(&mut page, experiment, facts, records);
-    view.plots(&mut page);
-    view.peaks(&mut page);
-    view.bars(&mut page);
-    view.curves(&mut page, records);
+    if facts.is_busy() {
+        no_curves(&mut page, facts);
+    } else {
+        view.plots(&mut page);
+        view.peaks(&mut page);
+        view.bars(&mut page);
+        view.curves(&mut page, records);
+    }
     view.medians(&mut page);
     page.heading("Again");
     page.paragraph(&facts.command_line.join(" "));
@@ -102,6 +106,19 @@ fn about(page: &mut Page, experiment: &Experiment, facts: &Facts, records: &[Rec
         rows.into_iter().map(|(name, fact)| vec![name.to_owned(), fact]).collect();
     page.heading("Machine and protocol");
     page.table(&strings(&["what", "value"]), &rows);
+}
+
+/// In place of what a busy machine cannot show.
+fn no_curves(page: &mut Page, facts: &Facts) {
+    let (load, cores) = (facts.load_average, facts.host.usable_cores);
+    page.heading("No curves");
+    page.paragraph(&format!(
+        "Before the first run {load:.2} threads of others were ready to run on {cores} cores. What \
+         took how long on the clock says more of them than of what was run, so nothing is drawn of \
+         it. In the table below processor time (cpu_s) counts; wall_s, align_s, reads_per_s and \
+         cores_busy do not. A run on a machine that is quiet, with at most half of its cores busy \
+         before, gets its curves."
+    ));
 }
 
 /// What was left out, and what failed.

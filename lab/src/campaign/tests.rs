@@ -6,6 +6,8 @@ use std::path::Path;
 use super::html::tests::check_page;
 use super::*;
 
+mod folders;
+
 /// Subjects that are shells: one reports its time, one is timed, one fails with two threads, one is
 /// not installed. The levels of `way` are reported as numbers.
 const TEXT: &str = r#"
@@ -98,6 +100,8 @@ fn campaign(text: &str, folder: &Path) -> Campaign {
         testkit: "testkit".into(),
         command_line: vec!["seqloom".into(), "lab".into(), "run".into()],
         counted: false,
+        budget: None,
+        goes_on: false,
     }
 }
 
@@ -156,11 +160,22 @@ fn a_campaign_goes_from_its_file_to_its_page() {
     assert_eq!(cells(&campaign, &["rows", "y"], "repeats"), ["3", "3"]);
 }
 
+/// As if so many threads of others had been ready to run before the first run.
+fn had_load(campaign: &Campaign, load: f64) {
+    let path = campaign.out.join(record::FACTS);
+    let mut facts: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    facts["load_average"] = load.into();
+    fs::write(&path, facts.to_string()).unwrap();
+    report(&campaign.out).unwrap();
+}
+
 #[test]
 fn results_are_json_and_the_page_is_complete_alone() {
     let folder = tempfile::tempdir().unwrap();
     let campaign = campaign(TEXT, folder.path());
     let (outcome, _) = run(&campaign);
+    had_load(&campaign, 0.25);
     let page = read(&campaign, "report.html");
     check_page(&page);
     for shown in ["Shells &lt;side by side&gt;", "no luck", "not installed", "teller: shell 1"] {

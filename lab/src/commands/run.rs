@@ -1,6 +1,7 @@
 //! `seqloom-lab run`: an experiment that a TOML file describes.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::campaign::shipped::{SHIPPED, by_name};
 use crate::campaign::{Campaign, Setting};
@@ -23,33 +24,39 @@ const TESTKIT: &str = "seqloom-testkit";
 pub(crate) struct RunArguments {
     /// A TOML file, or the name of an experiment that comes with the program: locks, parsing,
     /// output, schedule, numa, oversubscription, read-length, ungapped, by-score,
-    /// spliced
+    /// spliced, langmead, scale-weak, scale-strong, scale-index
     #[arg(value_name = "EXPERIMENT")]
-    experiment: String,
+    pub(super) experiment: String,
     /// Where results go [default: out/lab/EXPERIMENT]
     #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
+    pub(super) out: Option<PathBuf>,
     /// Where references, indices, reads and runs are; kept [default: DIR/work]
     #[arg(long, value_name = "DIR")]
-    work: Option<PathBuf>,
+    pub(super) work: Option<PathBuf>,
     /// Repeats of all runs
     #[arg(long, value_name = "N")]
-    repeats: Option<u32>,
+    pub(super) repeats: Option<u32>,
     /// Numbers of threads
     #[arg(long, value_name = "N,...", value_delimiter = ',')]
-    threads: Vec<u32>,
+    pub(super) threads: Vec<u32>,
     /// Set a factor's levels, a value, a number of the protocol, or a file that is there already
     #[arg(long, value_name = "NAME=VALUE,...", value_parser = setting)]
-    set: Vec<Setting>,
+    pub(super) set: Vec<Setting>,
     /// Make it small, as it says itself: shows that everything works, measures nothing
     #[arg(long)]
-    smoke: bool,
+    pub(super) smoke: bool,
     /// No runs for the kernel's counters
     #[arg(long)]
-    no_counters: bool,
+    pub(super) no_counters: bool,
+    /// Time after which it ends by itself, with a report; what was not run by then is left out
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub(super) budget_minutes: Option<u64>,
+    /// Go on with the runs that DIR has of the same plan
+    #[arg(long)]
+    pub(super) go_on: bool,
     /// Print what would be made and run, and what would be left out
     #[arg(long)]
-    dry_run: bool,
+    pub(super) dry_run: bool,
 }
 
 fn setting(text: &str) -> Result<Setting, String> {
@@ -94,6 +101,8 @@ fn campaign(arguments: &RunArguments) -> seqloom_terminal::Result<Campaign> {
         lab: std::env::current_exe().map_err(SystemError::new)?,
         command_line: std::env::args().collect(),
         counted: !arguments.no_counters,
+        budget: arguments.budget_minutes.map(|minutes| Duration::from_secs(60 * minutes)),
+        goes_on: arguments.go_on,
     })
 }
 
