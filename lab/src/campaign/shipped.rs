@@ -1,14 +1,18 @@
 //! Experiments that come with the program.
 
 /// Names and files.
-pub(crate) const SHIPPED: [(&str, &str); 10] = [
+pub(crate) const SHIPPED: [(&str, &str); 14] = [
     ("by-score", include_str!("../../experiments/by-score.toml")),
+    ("langmead", include_str!("../../experiments/langmead.toml")),
     ("locks", include_str!("../../experiments/locks.toml")),
     ("numa", include_str!("../../experiments/numa.toml")),
     ("output", include_str!("../../experiments/output.toml")),
     ("oversubscription", include_str!("../../experiments/oversubscription.toml")),
     ("parsing", include_str!("../../experiments/parsing.toml")),
     ("read-length", include_str!("../../experiments/read-length.toml")),
+    ("scale-index", include_str!("../../experiments/scale-index.toml")),
+    ("scale-strong", include_str!("../../experiments/scale-strong.toml")),
+    ("scale-weak", include_str!("../../experiments/scale-weak.toml")),
     ("schedule", include_str!("../../experiments/schedule.toml")),
     ("spliced", include_str!("../../experiments/spliced.toml")),
     ("ungapped", include_str!("../../experiments/ungapped.toml")),

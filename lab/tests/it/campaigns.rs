@@ -9,9 +9,19 @@ use std::path::Path;
 /// Experiments that need this program alone.
 const OWN: [&str; 4] = ["locks", "parsing", "output", "schedule"];
 /// Those that make genomes and reads, and call other aligners where they are installed.
-const WITH_OTHERS: [&str; 6] =
-    ["numa", "oversubscription", "read-length", "ungapped", "by-score", "spliced"];
-const ALL: [&str; 10] = [
+const WITH_OTHERS: [&str; 10] = [
+    "numa",
+    "oversubscription",
+    "read-length",
+    "ungapped",
+    "by-score",
+    "spliced",
+    "langmead",
+    "scale-weak",
+    "scale-strong",
+    "scale-index",
+];
+const ALL: [&str; 14] = [
     "locks",
     "parsing",
     "output",
@@ -22,6 +32,10 @@ const ALL: [&str; 10] = [
     "ungapped",
     "by-score",
     "spliced",
+    "langmead",
+    "scale-weak",
+    "scale-strong",
+    "scale-index",
 ];
 
 fn smoke(experiment: &str, out: &Path) -> Run {
