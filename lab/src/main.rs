@@ -13,6 +13,7 @@ mod latency;
 mod locks;
 mod methylation;
 mod output;
+mod paper;
 mod parsing;
 mod predict;
 mod prep_memory;

@@ -25,37 +25,37 @@ pub(super) const CALL: &str = "__methylation-call";
 pub(crate) struct MethylationArguments {
     /// Folder of single-read FAST5 files, each read once
     #[arg(long, value_name = "DIR", required_unless_present = "again")]
-    source: Option<PathBuf>,
+    pub(super) source: Option<PathBuf>,
     /// Their alignments, sorted by coordinate, with the bases of the reads
     #[arg(long, value_name = "FILE", required_unless_present = "again")]
-    bam: Option<PathBuf>,
+    pub(super) bam: Option<PathBuf>,
     /// Their reference
     #[arg(long, value_name = "FASTA", required_unless_present = "again")]
-    reference: Option<PathBuf>,
+    pub(super) reference: Option<PathBuf>,
     /// Run nothing: write the report of this folder once more from its table
     #[arg(long, value_name = "DIR", conflicts_with_all = ["source", "bam", "reference"])]
-    again: Option<PathBuf>,
+    pub(super) again: Option<PathBuf>,
     /// Where table, plots and report go
     #[arg(long, value_name = "DIR", default_value = "out/lab/methylation")]
-    out: PathBuf,
+    pub(super) out: PathBuf,
     /// Where data are made [default: a folder of the system's temporary folder]
     #[arg(long, value_name = "DIR")]
-    work: Option<PathBuf>,
+    pub(super) work: Option<PathBuf>,
     /// Numbers of workers
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1,2,4,8,16,32")]
-    workers: Vec<u32>,
+    pub(super) workers: Vec<u32>,
     /// Reads of a batch, in the structures that have one
     #[arg(long, value_name = "N", default_value_t = 32)]
-    batch: u32,
+    pub(super) batch: u32,
     /// Only these ways, such as batches,flow-blow5
     #[arg(long, value_name = "WAY,...", value_delimiter = ',')]
-    ways: Vec<String>,
+    pub(super) ways: Vec<String>,
     /// Only these storages: ssd, raid, nfs, cached
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
-    storages: Vec<String>,
+    pub(super) storages: Vec<String>,
     /// Repeats of each run, of which the fastest counts
     #[arg(long, value_name = "N", default_value_t = 1)]
-    repeats: u32,
+    pub(super) repeats: u32,
 }
 
 /// Arguments of one run of a structure.

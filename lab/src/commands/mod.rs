@@ -4,11 +4,13 @@ mod fast5;
 mod locks;
 mod methylation;
 mod output;
+mod paper;
 mod parsing;
 mod predict;
 mod prep_memory;
 mod report;
 mod run;
+mod scale;
 mod schedule;
 mod shard;
 mod signal_io;
@@ -33,6 +35,8 @@ pub(crate) enum LabCommand {
     MethylationCall(methylation::CallArguments),
     /// Ways for many threads to write: one file behind a lock, several, one in order
     Output(output::OutputArguments),
+    /// The figures and tables of a paper, measured here, on one page
+    Paper(paper::PaperArguments),
     /// Five steps of preparation: time and memory by allocator and program
     PrepMemory(prep_memory::PrepMemoryArguments),
     /// Ways to take reads from files by many threads: O, D, B, L, and the source of `align`
@@ -43,6 +47,8 @@ pub(crate) enum LabCommand {
     Report(report::ReportArguments),
     /// An experiment that a TOML file describes: plan, runs, tables, page
     Run(run::RunArguments),
+    /// How the product and others scale on this machine, in a time that is given
+    Scale(scale::ScaleArguments),
     /// Ways to share alignment out: pull, farm, pipeline, processes; more threads than cores
     Schedule(schedule::ScheduleArguments),
     /// One run of one way to share alignment out: prints what it took
@@ -75,11 +81,13 @@ pub(crate) fn run(command: &LabCommand, console: &Console) -> seqloom_terminal::
         LabCommand::Methylation(arguments) => methylation::run(arguments, console),
         LabCommand::MethylationCall(arguments) => methylation::call(arguments),
         LabCommand::Output(arguments) => output::run(arguments, console),
+        LabCommand::Paper(arguments) => paper::run(arguments, console),
         LabCommand::PrepMemory(arguments) => prep_memory::run(arguments, console),
         LabCommand::Parsing(arguments) => parsing::run(arguments, console),
         LabCommand::Predict(arguments) => predict::run(arguments, console),
         LabCommand::Report(arguments) => report::run(arguments, console),
         LabCommand::Run(arguments) => run::run(arguments, console),
+        LabCommand::Scale(arguments) => scale::run(arguments, console),
         LabCommand::Schedule(arguments) => schedule::run(arguments, console),
         LabCommand::ScheduleRun(arguments) => schedule::run_one(arguments),
         LabCommand::Shard(arguments) => shard::run(arguments, console),

@@ -26,34 +26,34 @@ pub(super) const READ: &str = "__signal-io-read";
 pub(crate) struct SignalIoArguments {
     /// Folder of single-read FAST5 files; each must have the same auxiliary fields
     #[arg(long, value_name = "DIR", required_unless_present = "again")]
-    source: Option<PathBuf>,
+    pub(super) source: Option<PathBuf>,
     /// Run nothing: write the report of this folder once more from its table
     #[arg(long, value_name = "DIR", conflicts_with = "source")]
-    again: Option<PathBuf>,
+    pub(super) again: Option<PathBuf>,
     /// Where table, plots and report go
     #[arg(long, value_name = "DIR", default_value = "out/lab/signal-io")]
-    out: PathBuf,
+    pub(super) out: PathBuf,
     /// Where data are made [default: a folder of the system's temporary folder]
     #[arg(long, value_name = "DIR")]
-    work: Option<PathBuf>,
+    pub(super) work: Option<PathBuf>,
     /// How often the files are copied
     #[arg(long, value_name = "N", default_value_t = 3)]
-    copies: u32,
+    pub(super) copies: u32,
     /// Numbers of workers
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1,2,4,8,16,32")]
-    workers: Vec<u32>,
+    pub(super) workers: Vec<u32>,
     /// Only these ways, such as blow5,fast5-own
     #[arg(long, value_name = "WAY,...", value_delimiter = ',')]
-    ways: Vec<String>,
+    pub(super) ways: Vec<String>,
     /// Only these storages: ssd, raid, nfs, cached
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
-    storages: Vec<String>,
+    pub(super) storages: Vec<String>,
     /// Repeats of each run, of which the fastest counts
     #[arg(long, value_name = "N", default_value_t = 1)]
-    repeats: u32,
+    pub(super) repeats: u32,
     /// blue-crab, which makes the POD5 file
     #[arg(long, value_name = "PROGRAM")]
-    blue_crab: Option<PathBuf>,
+    pub(super) blue_crab: Option<PathBuf>,
 }
 
 /// Arguments of one run.

@@ -8,6 +8,7 @@ mod common;
 mod data;
 
 mod campaigns;
+mod papers;
 mod predict;
 mod schedule;
 mod signal;

@@ -1,0 +1,358 @@
+//! The figures and tables of the papers that a text at hand speaks of: the command for each, what
+//! it needs, and whether it is measured here. `lab/papers.md` has them all, by a test.
+
+use std::fmt::Write;
+
+/// What there is of a figure or table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    /// On the page of `seqloom-lab paper`.
+    Page,
+    /// By another command, in words.
+    Elsewhere,
+    /// Not measured.
+    No,
+}
+
+/// A figure or a table.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Item {
+    /// As the paper counts: `Figure 3`, `Table II`.
+    pub(crate) label: &'static str,
+    /// What it shows.
+    pub(crate) shows: &'static str,
+    /// What makes it here; empty where nothing does.
+    pub(crate) command: &'static str,
+    /// What that needs.
+    pub(crate) needs: &'static str,
+    /// Whether it is made.
+    pub(crate) state: State,
+    /// Why it is not, or how far.
+    pub(crate) why: &'static str,
+}
+
+/// A paper.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Paper {
+    /// On the command line.
+    pub(crate) name: &'static str,
+    /// Authors, year, title.
+    pub(crate) citation: &'static str,
+    /// Its published values that are at hand, and from where.
+    pub(crate) at_hand: &'static str,
+    /// Those that are not.
+    pub(crate) missing: &'static str,
+    /// Figures and tables.
+    pub(crate) items: &'static [Item],
+}
+
+const fn item(
+    label: &'static str,
+    shows: &'static str,
+    (state, command, needs): (State, &'static str, &'static str),
+    why: &'static str,
+) -> Item {
+    Item { label, shows, command, needs, state, why }
+}
+
+use State::{Elsewhere, No, Page};
+
+const LANGMEAD: (State, &str, &str) = (
+    Page,
+    "seqloom-lab paper langmead2018 --published DIR",
+    "seqloom-testkit; bowtie, bowtie2, hisat2, bwa where they are installed; the published files",
+);
+const CALLING: (State, &str, &str) = (
+    Page,
+    "seqloom-lab paper gamaarachchi2020 --source DIR --bam FILE --reference FASTA",
+    "a C compiler; single-read FAST5 files with their alignments and reference",
+);
+const PREPARATION: (State, &str, &str) = (
+    Elsewhere,
+    "seqloom-lab prep-memory --help",
+    "samtools, samblaster, sambamba, Picard where they are installed",
+);
+const PLACEMENT: (State, &str, &str) = (
+    Elsewhere,
+    "seqloom-lab run numa",
+    "seqloom-testkit, numactl; bowtie, bowtie2, hisat2, bwa, snap-aligner where they are installed",
+);
+const SCHEDULES: (State, &str, &str) =
+    (Elsewhere, "seqloom-lab schedule --out DIR", "nothing else");
+const NOTHING: (State, &str, &str) = (No, "", "");
+
+const CALLING_WHY: &str = "a model of storage, not disks; the paper's structures with our kernels, \
+                           not nanopolish itself";
+const READING_WHY: &str =
+    "a model of storage, not disks; libhdf5 where the program is built with it";
+
+/// All papers.
+pub(crate) const PAPERS: [Paper; 5] = [
+    Paper {
+        name: "langmead2018",
+        citation: "Langmead, Wilks, Antonescu, Charles 2018: Scaling read aligners to hundreds of \
+                   threads",
+        at_hand: "with --published DIR, the curves of github.com/BenLangmead/bowtie-scaling \
+                  (Broadwell, runs before publication) and the peaks of Tables 2 to 4",
+        missing: "curves of Skylake and KNL (only their peaks), of L and of BWA-MEM; peaks of \
+                  memory; times of threads other than the slowest",
+        items: &[
+            item(
+                "Figure 1",
+                "threads at a lock, over time",
+                NOTHING,
+                "no trace of threads is drawn",
+            ),
+            item(
+                "Figure 3",
+                "weak scaling by lock",
+                LANGMEAD,
+                "here the aligners as they are, whose lock is what their package has, and our \
+                 modes; no choice of lock with a real engine",
+            ),
+            item(
+                "Figure 4",
+                "weak scaling by way to parse",
+                LANGMEAD,
+                "as Figure 3; O, D, B, L and ours with an engine that does nothing: seqloom-lab \
+                 parsing",
+            ),
+            item(
+                "Figure 5",
+                "weak scaling of the last programs and BWA-MEM",
+                LANGMEAD,
+                "peaks alone were published in a form that is at hand",
+            ),
+            item("Table 2", "peaks by lock", LANGMEAD, ""),
+            item("Table 3", "peaks by way to parse", LANGMEAD, ""),
+            item("Table 4", "peaks of the last programs and BWA-MEM", LANGMEAD, ""),
+        ],
+    },
+    Paper {
+        name: "gamaarachchi2020",
+        citation: "Gamaarachchi 2020: thesis, chapter on nanopore I/O",
+        at_hand: "none: the text with its numbers is not at hand",
+        missing: "all values of all figures",
+        items: &[
+            item("Figure 1.1", "time and core-hours by threads", CALLING, CALLING_WHY),
+            item("Figure 1.5", "one of time, CPU utilisation, core-hours", CALLING, CALLING_WHY),
+            item("Figure 1.9", "one of time, CPU utilisation, core-hours", CALLING, CALLING_WHY),
+            item("Figure 1.10", "reading at random by workers", CALLING, READING_WHY),
+            item("Figure 1.11", "components", CALLING, CALLING_WHY),
+            item("Figure 1.12", "reading at random by workers", CALLING, READING_WHY),
+            item("Figure 1.13", "reading at random by workers", CALLING, READING_WHY),
+            item("Figure 1.14", "reading at random by workers", CALLING, READING_WHY),
+            item("Figure 1.15", "reading at random by workers", CALLING, READING_WHY),
+        ],
+    },
+    Paper {
+        name: "costanza2019",
+        citation: "Costanza, Herzeel, Verachtert 2019: a comparison of three programming languages \
+                   for elPrep",
+        at_hand: "GBh of Go 29.3, Java 38.6, C++17 44.3",
+        missing: "all others",
+        items: &[
+            item(
+                "Figure 1",
+                "no text at hand says what it shows",
+                PREPARATION,
+                "no page yet; five steps by allocator and program, without elPrep",
+            ),
+            item(
+                "Figure 2",
+                "no text at hand says what it shows",
+                PREPARATION,
+                "no page yet; five steps by allocator and program, without elPrep",
+            ),
+            item(
+                "Figure 3",
+                "no text at hand says what it shows",
+                PREPARATION,
+                "no page yet; five steps by allocator and program, without elPrep",
+            ),
+            item(
+                "Figure 4",
+                "no text at hand says what it shows",
+                PREPARATION,
+                "no page yet; five steps by allocator and program, without elPrep",
+            ),
+            item(
+                "Table 1",
+                "no text at hand says what it shows",
+                PREPARATION,
+                "no page yet; five steps by allocator and program, without elPrep",
+            ),
+            item(
+                "Table 2",
+                "options of Java",
+                PREPARATION,
+                "no page yet; Picard is run with its usual options",
+            ),
+        ],
+    },
+    Paper {
+        name: "lenis2017",
+        citation: "Lenis and Senar 2017: data and memory allocation strategies on NUMA machines",
+        at_hand: "none",
+        missing: "all values of all figures",
+        items: &[
+            item(
+                "Figure 3",
+                "placements and instances",
+                PLACEMENT,
+                "each placement is run; no page yet",
+            ),
+            item(
+                "Figure 8",
+                "placements by instances and aligner",
+                PLACEMENT,
+                "one node: its policies are the same",
+            ),
+            item(
+                "Figure 9",
+                "placements by instances and aligner",
+                PLACEMENT,
+                "one node: its policies are the same",
+            ),
+            item(
+                "Figure 10",
+                "placements by instances and aligner",
+                PLACEMENT,
+                "one node: its policies are the same",
+            ),
+            item(
+                "Figure 11",
+                "placements by instances and aligner",
+                PLACEMENT,
+                "one node: its policies are the same",
+            ),
+            item(
+                "Figure 12",
+                "placements by instances and aligner",
+                PLACEMENT,
+                "one node: its policies are the same",
+            ),
+        ],
+    },
+    Paper {
+        name: "misale2014",
+        citation: "Misale 2014: accelerating Bowtie 2 with a lock-less approach",
+        at_hand: "none",
+        missing: "all values of all figures and tables",
+        items: &[
+            item("Figure 3", "the farm", SCHEDULES, "it is one of the schedules"),
+            item(
+                "Figure 5",
+                "Bowtie 2 end to end, by threads and schedule",
+                SCHEDULES,
+                "engines that do nothing or spin; no page yet",
+            ),
+            item(
+                "Figure 6",
+                "Bowtie 2 end to end, by threads and schedule",
+                SCHEDULES,
+                "engines that do nothing or spin; no page yet",
+            ),
+            item(
+                "Table II",
+                "one of stalls, branch misses, L1d, LLC, IPC",
+                NOTHING,
+                "the machine shows no hardware counters",
+            ),
+            item(
+                "Table III",
+                "one of stalls, branch misses, L1d, LLC, IPC",
+                NOTHING,
+                "the machine shows no hardware counters",
+            ),
+        ],
+    },
+];
+
+/// A paper by its name.
+pub(crate) fn by_name(name: &str) -> Option<&'static Paper> {
+    PAPERS.iter().find(|paper| paper.name == name)
+}
+
+impl Paper {
+    /// A figure or table by its label.
+    pub(crate) fn item(&self, label: &str) -> Option<&'static Item> {
+        self.items.iter().find(|item| item.label == label)
+    }
+}
+
+impl Item {
+    fn measured(&self) -> &'static str {
+        match self.state {
+            Page => "on the page",
+            Elsewhere => "by another command",
+            No => "no",
+        }
+    }
+
+    /// The command that makes this item alone.
+    pub(crate) fn line(&self) -> String {
+        match (self.state, self.label.split_once(' ')) {
+            (Page, Some((kind, number))) => {
+                format!("{} --{} {number}", self.command, kind.to_lowercase())
+            }
+            _ => self.command.to_owned(),
+        }
+    }
+}
+
+/// A page ends by itself after so many minutes, unless told otherwise.
+pub(crate) const MINUTES: u64 = 150;
+
+/// The list of `--list`.
+pub(crate) fn list(papers: &[&Paper]) -> String {
+    let mut out = String::new();
+    for paper in papers {
+        // Writing to a String cannot fail.
+        let _ = writeln!(out, "{}: {}", paper.name, paper.citation);
+        let _ = writeln!(out, "  published values at hand: {}", paper.at_hand);
+        let _ = writeln!(out, "  not at hand, and left out: {}", paper.missing);
+        for item in paper.items {
+            let _ = writeln!(out, "  {}: {} ({})", item.label, item.shows, item.measured());
+            if !item.command.is_empty() {
+                let _ = writeln!(out, "      {}", item.line());
+                let _ = writeln!(out, "      needs: {}", item.needs);
+            }
+            if item.state == Page {
+                let _ = writeln!(out, "      time: up to {MINUTES} minutes (--budget-minutes)");
+            }
+            if !item.why.is_empty() {
+                let _ = writeln!(out, "      {}", item.why);
+            }
+        }
+    }
+    out
+}
+
+/// The same as Markdown, a table for each paper.
+#[cfg(test)]
+pub(crate) fn markdown() -> String {
+    let mut out = String::new();
+    for paper in &PAPERS {
+        let _ = writeln!(out, "\n## {}\n", paper.citation);
+        let _ = writeln!(
+            out,
+            "Published values at hand: {}. Not at hand: {}.\n",
+            paper.at_hand, paper.missing
+        );
+        let _ = writeln!(
+            out,
+            "| | shows | measured here | command | why, or how far |\n|---|---|---|---|---|"
+        );
+        for item in paper.items {
+            let command = match item.line() {
+                line if line.is_empty() => String::new(),
+                line => format!("`{line}`"),
+            };
+            let (label, shows, why) = (item.label, item.shows, item.why);
+            let _ =
+                writeln!(out, "| {label} | {shows} | {} | {command} | {why} |", item.measured());
+        }
+    }
+    out
+}

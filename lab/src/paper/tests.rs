@@ -1,0 +1,164 @@
+//! Pages of papers: their numbers, what is left out, and that the list and `lab/papers.md` agree.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::catalogue::{self, PAPERS, Paper, State, by_name};
+use super::{gamaarachchi, langmead};
+use crate::campaign::measured::Measured;
+use crate::output::{Results, read_facts, read_table};
+use crate::predict::published::{Published, curves, peaks};
+use crate::table::{Row, Table};
+use crate::{methylation, signal_io};
+
+fn lab() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn all(_: &str) -> bool {
+    true
+}
+
+/// Rows of a table of a page.
+#[track_caller]
+fn rows(page: &seqloom_report::page::Page, id: &str) -> Vec<Vec<Value>> {
+    let json = page.to_json();
+    let rows = json[id]["rows"].as_array().unwrap_or_else(|| panic!("no {id}: {json}"));
+    rows.iter().map(|row| row.as_array().unwrap().clone()).collect()
+}
+
+#[test]
+fn the_page_of_papers_is_the_catalogue() {
+    let page = fs::read_to_string(lab().join("papers.md")).unwrap();
+    let (_, listed) = page.split_once("<!-- the catalogue -->\n").unwrap();
+    let now = catalogue::markdown();
+    let differing = listed.lines().zip(now.lines()).find(|(was, is)| was != is);
+    assert!(listed == now, "{differing:?}\n{now}");
+}
+
+#[test]
+fn every_item_says_how_it_is_made_or_why_it_is_not() {
+    let text = catalogue::list(&PAPERS.iter().collect::<Vec<_>>());
+    for paper in &PAPERS {
+        assert!(text.contains(paper.citation));
+        for item in paper.items {
+            assert_eq!(item.command.is_empty(), item.state == State::No, "{}", item.label);
+            assert!(item.state == State::Page || !item.why.is_empty(), "{}", item.label);
+            assert!(item.state != State::Page || item.command.contains(paper.name));
+            assert_eq!(item.command.is_empty(), item.needs.is_empty(), "{}", item.label);
+        }
+    }
+    assert!(text.contains("seqloom-lab paper langmead2018 --published DIR --table 2\n"), "{text}");
+}
+
+const CURVES: &str = "experiment\trun\ttool\tlock\tversion\tsensitivity\tpaired\tthreads\tseconds\n\
+    e\ta\tbowtie\tTBB mutex\tOriginal parsing\ts\tunp\t1\t10\n\
+    e\ta\tbowtie\tTBB mutex\tOriginal parsing\ts\tunp\t4\t20\n\
+    e\tb\tbowtie\tTBB spin_mutex\tOriginal parsing\ts\tunp\t2\t20\n";
+const PEAKS: &str = "table\ttool\tconfiguration\tmachine\treads\tthreads\tkrd_s\n\
+    2\tBowtie\tTBB spin\tKNL\tpaired\t72\t42.5\n4\tHISAT\tL\tKNL\tunpaired\t128\t468.96\n";
+
+fn published() -> Published {
+    Published { curves: curves(CURVES).unwrap(), peaks: peaks(PEAKS).unwrap() }
+}
+
+/// Of a quiet machine, with rates of one program.
+fn measured() -> Measured {
+    let facts = Measured::read(&lab().join("runs/numa")).unwrap().unwrap().facts;
+    assert!(!facts.is_busy());
+    let mut table = Table::new(&["subject", "instances", "threads"], &["align_s", "reads_per_s"]);
+    for (subject, instances, threads, rate) in [
+        ("seqloom-ungapped", "1", "2", 90_000.0),
+        ("seqloom-ungapped", "1", "1", 50_000.0),
+        ("seqloom-ungapped", "2", "2", 60_000.0),
+        ("bowtie", "1", "2", 7.0),
+        ("bowtie", "1", "1", f64::NAN),
+    ] {
+        let factors = [subject, instances, threads].map(str::to_owned).to_vec();
+        table.rows.push(Row { factors, values: vec![1.0, rate] });
+    }
+    Measured { facts, table }
+}
+
+fn langmead() -> &'static Paper {
+    by_name("langmead2018").unwrap()
+}
+
+#[test]
+fn published_and_measured_points_are_on_one_page() {
+    let (published, measured) = (published(), measured());
+    let sources = langmead::Sources { published: Some(&published), measured: Some(&measured) };
+    let page = sources.page(langmead(), &all);
+    // Four threads that take twice the time of one do twice the work.
+    let expected = serde_json::json!([
+        ["TBB standard", "Broadwell", 1, 1.0],
+        ["TBB standard", "Broadwell", 4, 2.0],
+        ["align --mode ungapped", "here", 1, 1.0],
+        ["align --mode ungapped", "here", 2, 1.8],
+        ["align --mode ungapped, 2 processes", "here", 2, 1.2],
+    ]);
+    assert_eq!(Value::from(rows(&page, "figure-3-bowtie-unpaired")), expected);
+    // Bowtie's single thread has no rate, and one published curve has none either.
+    let locks = page.sections.iter().find(|it| it.title == "Figure 3: locks").unwrap();
+    assert!(locks.note.contains("Bowtie unpaired TBB spin;"), "{}", locks.note);
+    assert_eq!(rows(&page, "table-2")[0][..3], ["Bowtie", "TBB spin", "KNL"]);
+    assert_eq!(rows(&page, "table-2").last().unwrap()[4..], [Value::from(2), Value::from(60.0)]);
+    assert_eq!(rows(&page, "table-4")[0][5], 468.96);
+    let model = rows(&page, "model");
+    assert!(model.iter().any(|row| row[0] == "source" && row[2] == 112));
+    let html = page.to_html();
+    assert!(html.contains("prefers-color-scheme:dark") && html.contains("<circle"));
+    let outside = html.replace("href=\"data:,\"", "");
+    assert!(!outside.contains("href") && !outside.contains("src="));
+
+    let one = sources.page(langmead(), &|label| label == "Table 4");
+    assert_eq!(one.sections.len(), 1);
+}
+
+#[test]
+fn a_busy_machine_has_no_points_and_nothing_is_made_up() {
+    let mut measured = measured();
+    measured.facts.load_average = 64.0;
+    let sources = langmead::Sources { published: None, measured: Some(&measured) };
+    let page = sources.page(langmead(), &all);
+    assert!(page.sections.iter().all(|it| it.figures.iter().all(|of| of.plot.is_none())));
+    assert_eq!(rows(&page, "table-3"), [] as [Vec<Value>; 0]);
+    let lines = page.lines.join("\n");
+    assert!(lines.contains("64.00 threads of others") && lines.contains("--published"), "{lines}");
+}
+
+fn recorded(folder: &str, results: &Results) -> Option<gamaarachchi::Recorded> {
+    let folder: PathBuf = lab().join("runs").join(folder);
+    let mut table = results.empty_table();
+    read_table(&folder, results.table, &mut table).unwrap();
+    Some(gamaarachchi::Recorded { table, facts: read_facts(&folder).unwrap() })
+}
+
+#[test]
+fn recorded_runs_of_calling_have_the_core_hours_of_the_paper() {
+    let sources = gamaarachchi::Sources {
+        calling: recorded("methylation", &methylation::RESULTS),
+        reading: recorded("signal-io", &signal_io::RESULTS),
+    };
+    let paper = by_name("gamaarachchi2020").unwrap();
+    let page = sources.page(paper, &all);
+    let hours = rows(&page, "calling-raid-core-hours");
+    let of = |way: &str, workers: u64| {
+        let row = hours.iter().find(|row| row[0] == way && row[2] == workers);
+        row.unwrap_or_else(|| panic!("{way} {workers}"))[3].as_f64().unwrap()
+    };
+    // As scaling.md says: 7.6 under one lock, 1.06 with our reader (times have six digits).
+    let ratio = |way: &str| of(way, 8) / of(way, 1);
+    assert!(
+        (7.5..7.7).contains(&ratio("FAST5, reads under one lock")),
+        "{}",
+        ratio("FAST5, reads under one lock")
+    );
+    assert!((1.0..1.1).contains(&ratio("FAST5, our flow")), "{}", ratio("FAST5, our flow"));
+    assert!(!rows(&page, "components").is_empty() && !rows(&page, "reading-raid-time").is_empty());
+    let one = sources.page(paper, &|label| label == "Figure 1.12");
+    assert_eq!(one.sections.len(), 1);
+    assert!(page.lines.iter().any(|line| line.contains("none: the text")));
+}
