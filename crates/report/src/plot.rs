@@ -41,7 +41,7 @@ pub struct Style<'a> {
     pub themed: bool,
     /// By line: from where to where values spread, at some points. On a page a coloured band.
     pub spread: &'a [Vec<Spread>],
-    /// On a page: a mark at each point of these lines, by their numbers: what was measured, beside
+    /// On a page: a mark at each point of these lines, by their numbers: what was measured, next to
     /// curves.
     pub marked: &'a [usize],
     /// On a page: counts of whole numbers, each a bar.

@@ -1,10 +1,19 @@
-//! What a campaign measured, for pages that show it beside other numbers.
+//! What a campaign measured, for pages that show it next to other numbers.
 
 use std::path::Path;
 
 use super::record::{self, Facts};
 use super::{CampaignError, EXPERIMENT, defined, summary};
 use crate::table::Table;
+
+/// A level of a factor.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Level<'a> {
+    /// The factor's name.
+    pub(crate) factor: &'a str,
+    /// The level.
+    pub(crate) level: &'a str,
+}
 
 /// Facts and medians of a campaign.
 pub(crate) struct Measured {
@@ -31,7 +40,7 @@ impl Measured {
     }
 
     /// A median by threads, of rows in which the factors of these names have these levels.
-    pub(crate) fn by_threads(&self, levels: &[(&str, &str)], column: &str) -> Vec<(u32, f64)> {
+    pub(crate) fn by_threads(&self, levels: &[Level<'_>], column: &str) -> Vec<(u32, f64)> {
         let place = |name: &str| self.table.factors.iter().position(|factor| factor == name);
         let (Some(threads), Some(column)) =
             (place("threads"), self.table.columns.iter().position(|other| other == column))
@@ -39,9 +48,8 @@ impl Measured {
             return Vec::new();
         };
         let rows = self.table.rows.iter().filter(|row| {
-            let is_it = |(name, level): &(&str, &str)| {
-                place(name).is_some_and(|at| row.factors[at] == *level)
-            };
+            let is_it =
+                |it: &Level<'_>| place(it.factor).is_some_and(|at| row.factors[at] == it.level);
             levels.iter().all(is_it)
         });
         let point = |row: &crate::table::Row| {

@@ -8,7 +8,6 @@
 mod check;
 mod curves;
 pub(crate) mod definition;
-mod going_on;
 mod host;
 mod html;
 mod make;
@@ -18,6 +17,7 @@ pub(crate) mod perf;
 pub(crate) mod plan;
 pub(crate) mod record;
 pub(crate) mod report;
+mod resume;
 mod runner;
 mod scope;
 pub(crate) mod settings;
@@ -37,11 +37,11 @@ use std::time::Duration;
 use seqloom_runtime::error::{Class, RunError};
 
 use self::definition::{DefinitionError, Experiment};
-use self::going_on::{Budget, Earlier};
 use self::host::Host;
 use self::perf::Perf;
 use self::plan::{Configuration, Plan, Purpose};
 use self::record::{EXPERIMENT, Facts, Log, RUNS, Record, SCHEMA};
+use self::resume::{Budget, Earlier};
 use self::runner::Runner;
 use self::scope::{Scope, Site};
 use self::template::Words;
@@ -83,8 +83,8 @@ pub(crate) struct Campaign {
     pub(crate) counted: bool,
     /// Time after which it ends by itself; what was not run by then is left out by name.
     pub(crate) budget: Option<Duration>,
-    /// Whether runs that the folder has of the same plan are gone on with.
-    pub(crate) goes_on: bool,
+    /// Whether the runs that the folder has of the same plan are kept, and those missing made.
+    pub(crate) resumes: bool,
 }
 
 /// How a campaign ended.
@@ -204,7 +204,7 @@ impl Campaign {
         let mut prepared = self.prepare()?;
         // Hours of work are not written over by the same command once more.
         let there = fs::metadata(self.out.join(RUNS)).is_ok_and(|file| file.len() > 0);
-        if there && !self.goes_on {
+        if there && !self.resumes {
             let what = "holds the runs of a campaign; give another folder, or remove it";
             return Err(LabError::Prepare(format!("{}: {what}", self.out.display())).into());
         }
@@ -223,7 +223,7 @@ impl Campaign {
         let mut facts = self.facts(&prepared);
         let mut earlier = Earlier::default();
         if there {
-            let (were, runs) = going_on::earlier(self, &prepared)?;
+            let (were, runs) = resume::earlier(self, &prepared)?;
             facts.began = were.began;
             facts.load_average = facts.load_average.max(were.load_average);
             earlier = runs;
@@ -232,7 +232,7 @@ impl Campaign {
         fs::write(&path, &self.text).map_err(LabError::file(&path))?;
         record::write_facts(&out, &facts)?;
         let records = run_all(&prepared, (&out, earlier), (stop, budget), tell)?;
-        going_on::leave_out_unmeasured(&mut prepared, &records);
+        resume::leave_out_unmeasured(&mut prepared, &records);
         facts.left_out = prepared.plan.left_out.clone();
         facts.ended = Some(host::now());
         record::write_facts(&out, &facts)?;

@@ -101,7 +101,7 @@ fn campaign(text: &str, folder: &Path) -> Campaign {
         command_line: vec!["seqloom".into(), "lab".into(), "run".into()],
         counted: false,
         budget: None,
-        goes_on: false,
+        resumes: false,
     }
 }
 

@@ -29,7 +29,7 @@ use super::signal_io::SignalIoArguments;
     seqloom-lab paper langmead2018 --published bowtie-scaling --figure 3\n  \
     seqloom-lab paper gamaarachchi2020 --source fast5_files/ --bam reads.bam --reference ref.fa\n  \
     seqloom-lab paper gamaarachchi2020 --measured lab/runs\n\n\
-    What was measured stays in DIR: the same command goes on with it.")]
+    What was measured stays in DIR: the same command resumes it.")]
 pub(crate) struct PaperArguments {
     /// langmead2018, gamaarachchi2020, costanza2019, lenis2017 or misale2014
     #[arg(value_name = "NAME", required_unless_present = "list")]
@@ -106,7 +106,7 @@ pub(super) fn run(arguments: &PaperArguments, console: &Console) -> seqloom_term
     ended
 }
 
-/// The label that was asked for, if any.
+/// The label that is requested, if any.
 fn wanted(arguments: &PaperArguments, paper: &Paper) -> Result<Option<String>, UsageError> {
     let label = match (&arguments.figure, &arguments.table) {
         (Some(number), _) => format!("Figure {number}"),
@@ -155,7 +155,7 @@ fn langmead(
             smoke: arguments.smoke,
             no_counters: true,
             budget_minutes: Some(arguments.budget_minutes),
-            go_on: true,
+            resume: true,
             dry_run: false,
         };
         ended = super::run::run(&run, console);

@@ -51,9 +51,9 @@ pub(crate) struct RunArguments {
     /// Time after which it ends by itself, with a report; what was not run by then is left out
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub(super) budget_minutes: Option<u64>,
-    /// Go on with the runs that DIR has of the same plan
+    /// Resume the plan that DIR has runs of
     #[arg(long)]
-    pub(super) go_on: bool,
+    pub(super) resume: bool,
     /// Print what would be made and run, and what would be left out
     #[arg(long)]
     pub(super) dry_run: bool,
@@ -102,7 +102,7 @@ fn campaign(arguments: &RunArguments) -> seqloom_terminal::Result<Campaign> {
         command_line: std::env::args().collect(),
         counted: !arguments.no_counters,
         budget: arguments.budget_minutes.map(|minutes| Duration::from_secs(60 * minutes)),
-        goes_on: arguments.go_on,
+        resumes: arguments.resume,
     })
 }
 

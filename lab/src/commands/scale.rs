@@ -40,9 +40,9 @@ pub(crate) struct ScaleArguments {
     /// Tiny: shows that everything works, measures nothing
     #[arg(long)]
     smoke: bool,
-    /// Go on with the runs that DIR has of the same plan
+    /// Resume the plan that DIR has runs of
     #[arg(long)]
-    go_on: bool,
+    resume: bool,
     /// Print what would be made and run
     #[arg(long)]
     dry_run: bool,
@@ -82,7 +82,7 @@ fn part_of(arguments: &ScaleArguments, part: &str, share: Duration) -> RunArgume
         smoke: arguments.smoke,
         no_counters: true,
         budget_minutes: Some(share.as_secs().div_ceil(60)),
-        go_on: arguments.go_on,
+        resume: arguments.resume,
         dry_run: arguments.dry_run,
     }
 }

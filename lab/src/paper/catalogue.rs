@@ -31,6 +31,14 @@ pub(crate) struct Item {
     pub(crate) why: &'static str,
 }
 
+/// How an item is made.
+#[derive(Debug, Clone, Copy)]
+struct How {
+    state: State,
+    command: &'static str,
+    needs: &'static str,
+}
+
 /// A paper.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Paper {
@@ -46,40 +54,38 @@ pub(crate) struct Paper {
     pub(crate) items: &'static [Item],
 }
 
-const fn item(
-    label: &'static str,
-    shows: &'static str,
-    (state, command, needs): (State, &'static str, &'static str),
-    why: &'static str,
-) -> Item {
+const fn item(label: &'static str, shows: &'static str, how: How, why: &'static str) -> Item {
+    let How { state, command, needs } = how;
     Item { label, shows, command, needs, state, why }
 }
 
 use State::{Elsewhere, No, Page};
 
-const LANGMEAD: (State, &str, &str) = (
-    Page,
-    "seqloom-lab paper langmead2018 --published DIR",
-    "seqloom-testkit; bowtie, bowtie2, hisat2, bwa where they are installed; the published files",
-);
-const CALLING: (State, &str, &str) = (
-    Page,
-    "seqloom-lab paper gamaarachchi2020 --source DIR --bam FILE --reference FASTA",
-    "a C compiler; single-read FAST5 files with their alignments and reference",
-);
-const PREPARATION: (State, &str, &str) = (
-    Elsewhere,
-    "seqloom-lab prep-memory --help",
-    "samtools, samblaster, sambamba, Picard where they are installed",
-);
-const PLACEMENT: (State, &str, &str) = (
-    Elsewhere,
-    "seqloom-lab run numa",
-    "seqloom-testkit, numactl; bowtie, bowtie2, hisat2, bwa, snap-aligner where they are installed",
-);
-const SCHEDULES: (State, &str, &str) =
-    (Elsewhere, "seqloom-lab schedule --out DIR", "nothing else");
-const NOTHING: (State, &str, &str) = (No, "", "");
+const LANGMEAD: How = How {
+    state: Page,
+    command: "seqloom-lab paper langmead2018 --published DIR",
+    needs: "seqloom-testkit; bowtie, bowtie2, hisat2, bwa where they are installed; the published \
+            files",
+};
+const CALLING: How = How {
+    state: Page,
+    command: "seqloom-lab paper gamaarachchi2020 --source DIR --bam FILE --reference FASTA",
+    needs: "a C compiler; single-read FAST5 files with their alignments and reference",
+};
+const PREPARATION: How = How {
+    state: Elsewhere,
+    command: "seqloom-lab prep-memory --help",
+    needs: "samtools, samblaster, sambamba, Picard where they are installed",
+};
+const PLACEMENT: How = How {
+    state: Elsewhere,
+    command: "seqloom-lab run numa",
+    needs: "seqloom-testkit, numactl; bowtie, bowtie2, hisat2, bwa, snap-aligner where they are \
+            installed",
+};
+const SCHEDULES: How =
+    How { state: Elsewhere, command: "seqloom-lab schedule --out DIR", needs: "nothing else" };
+const NOTHING: How = How { state: No, command: "", needs: "" };
 
 const CALLING_WHY: &str = "a model of storage, not disks; the paper's structures with our kernels, \
                            not nanopolish itself";
@@ -301,7 +307,7 @@ impl Item {
     }
 }
 
-/// A page ends by itself after so many minutes, unless told otherwise.
+/// A page ends by itself after so many minutes, unless another number is given.
 pub(crate) const MINUTES: u64 = 150;
 
 /// The list of `--list`.

@@ -6,7 +6,7 @@ use seqloom_report::plot::{Point, Spread};
 
 use super::catalogue::Paper;
 use super::{Series, Titles, figure, table};
-use crate::campaign::measured::Measured;
+use crate::campaign::measured::{Level, Measured};
 use crate::output::short;
 use crate::predict::bands::{self, Placement, Question};
 use crate::predict::machine::MACHINES;
@@ -17,52 +17,83 @@ use crate::predict::published::{Curve, Published};
 struct Tool {
     curves: &'static str,
     name: &'static str,
-    here: [(&'static str, &'static str); 2],
+    here: [Subject; 2],
+}
+
+/// A subject of the experiment, and what it is called on the page.
+#[derive(Clone, Copy)]
+struct Subject {
+    subject: &'static str,
+    name: &'static str,
+}
+
+const fn subject(subject: &'static str, name: &'static str) -> Subject {
+    Subject { subject, name }
 }
 
 const TOOLS: [Tool; 3] = [
     Tool {
         curves: "bowtie",
         name: "Bowtie",
-        here: [("bowtie", "Bowtie as it is"), ("seqloom-ungapped", "align --mode ungapped")],
+        here: [
+            subject("bowtie", "Bowtie as it is"),
+            subject("seqloom-ungapped", "align --mode ungapped"),
+        ],
     },
     Tool {
         curves: "bowtie2",
         name: "Bowtie 2",
-        here: [("bowtie2", "Bowtie 2 as it is"), ("seqloom-end-to-end", "align --mode end-to-end")],
+        here: [
+            subject("bowtie2", "Bowtie 2 as it is"),
+            subject("seqloom-end-to-end", "align --mode end-to-end"),
+        ],
     },
     Tool {
         curves: "hisat",
         name: "HISAT",
-        here: [("hisat2", "HISAT2 as it is"), ("seqloom-spliced", "align --mode spliced")],
+        here: [
+            subject("hisat2", "HISAT2 as it is"),
+            subject("seqloom-spliced", "align --mode spliced"),
+        ],
     },
 ];
 /// What is measured besides.
-const OTHERS: [(&str, &str); 2] = [("bwa", "bwa mem as it is"), ("seqloom-bwa", "align")];
+const OTHERS: [Subject; 2] = [subject("bwa", "bwa mem as it is"), subject("seqloom-bwa", "align")];
 
-/// A published line: its name here, its locks and its way to parse in the words of the files; the
-/// first lock that there is counts.
-type Named = (&'static str, &'static [&'static str], &'static str);
+/// A published line.
+#[derive(Clone, Copy)]
+struct Named {
+    /// Its name here.
+    name: &'static str,
+    /// Its lock in the words of the files; the first that there is counts.
+    locks: &'static [&'static str],
+    /// Its way to parse in the words of the files.
+    version: &'static str,
+}
+
+const fn named(name: &'static str, locks: &'static [&'static str], version: &'static str) -> Named {
+    Named { name, locks, version }
+}
 
 const ORIGINAL: &str = "Original parsing";
 const QUEUEING: &[&str] = &["TBB queuing_mutex"];
 const LOCKS: [Named; 5] = [
-    ("TinyThread++ spin", &["tinythreads fast_mutex"], ORIGINAL),
-    ("TBB spin", &["TBB spin_mutex"], ORIGINAL),
-    ("TBB standard", &["TBB mutex"], ORIGINAL),
-    ("TBB queueing", QUEUEING, ORIGINAL),
-    ("MP baseline", &["tinythreads fast_mutex MP"], ORIGINAL),
+    named("TinyThread++ spin", &["tinythreads fast_mutex"], ORIGINAL),
+    named("TBB spin", &["TBB spin_mutex"], ORIGINAL),
+    named("TBB standard", &["TBB mutex"], ORIGINAL),
+    named("TBB queueing", QUEUEING, ORIGINAL),
+    named("MP baseline", &["tinythreads fast_mutex MP"], ORIGINAL),
 ];
 const PARSING: [Named; 5] = [
-    ("O", QUEUEING, ORIGINAL),
-    ("D", QUEUEING, "Two-phase parsing"),
-    ("B, input 32", QUEUEING, "Batch parsing input=32"),
-    (
+    named("O", QUEUEING, ORIGINAL),
+    named("D", QUEUEING, "Two-phase parsing"),
+    named("B, input 32", QUEUEING, "Batch parsing input=32"),
+    named(
         "B, input and output 32",
         &["TBB queuing_mutex Stack", "TBB queuing_mutex Large Pool Stack"],
         "Batch parsing input=32 & output=32",
     ),
-    ("MP baseline", &["tinythreads fast_mutex MP"], ORIGINAL),
+    named("MP baseline", &["tinythreads fast_mutex MP"], ORIGINAL),
 ];
 /// The machine of the curves.
 const MACHINE: &str = "Broadwell";
@@ -154,14 +185,17 @@ impl Sources<'_> {
     /// Rates of a subject by threads, where the machine was quiet.
     fn rates(&self, subject: &str, instances: &str) -> Vec<(u32, f64)> {
         let quiet = self.measured.filter(|measured| !measured.facts.is_busy());
-        let levels = [("subject", subject), ("instances", instances)];
+        let levels = [
+            Level { factor: "subject", level: subject },
+            Level { factor: "instances", level: instances },
+        ];
         quiet.map(|it| it.by_threads(&levels, "reads_per_s")).unwrap_or_default()
     }
 
     /// This machine's lines of some subjects, by one thread of one instance each.
-    fn here(&self, subjects: &[(&str, &str)]) -> Vec<Series> {
+    fn here(&self, subjects: &[Subject]) -> Vec<Series> {
         let mut all = Vec::new();
-        for (subject, name) in subjects {
+        for &Subject { subject, name } in subjects {
             let one = self.rates(subject, "1");
             let Some(&(1, alone)) = one.first() else { continue };
             let relative = |rates: &[(u32, f64)]| -> Vec<Point> {
@@ -171,7 +205,7 @@ impl Sources<'_> {
                 let machine = "here".to_owned();
                 all.push(Series { name, machine, is_here: true, points, band: Vec::new() });
             };
-            add((*name).to_owned(), relative(&one));
+            add(name.to_owned(), relative(&one));
             let several = self.rates(subject, "2");
             if !several.is_empty() {
                 add(format!("{name}, 2 processes"), relative(&several));
@@ -186,7 +220,7 @@ impl Sources<'_> {
         for tool in &TOOLS {
             for (paired, reads) in [(false, "unpaired"), (true, "paired")] {
                 let mut series = Vec::new();
-                for &(name, locks, version) in lines {
+                for &Named { name, locks, version } in lines {
                     let curve = self.curve(tool.curves, (locks, version), paired);
                     let Some(points) = curve.and_then(relative) else {
                         missing.push(format!("{} {reads} {name}", tool.name));
@@ -266,7 +300,7 @@ impl Sources<'_> {
             ]);
         }
         let here = TOOLS.iter().flat_map(|tool| tool.here).chain(OTHERS);
-        for (subject, name) in here {
+        for Subject { subject, name } in here {
             for (instances, how) in [("1", "one process"), ("2", "2 processes")] {
                 let rates = self.rates(subject, instances);
                 let best = rates.iter().max_by(|a, b| a.1.total_cmp(&b.1));

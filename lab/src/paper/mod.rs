@@ -1,4 +1,4 @@
-//! The papers, each by one command: this machine's points beside what was published, on one page
+//! The papers, each by one command: this machine's points next to what was published, on one page
 //! with its tables, light and dark.
 //!
 //! What was published comes from files that the user names, never from this program: nothing of a

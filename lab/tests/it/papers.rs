@@ -1,4 +1,4 @@
-//! `seqloom-lab paper` and `scale`: lists, pages of recorded runs, tiny runs that are gone on with.
+//! `seqloom-lab paper` and `scale`: lists, pages of recorded runs, tiny runs that are resumed.
 
 use crate::common::{SOON, folder, lab, names_in, run, run_for};
 use seqloom_testkit::skip::{data, skip};
@@ -41,7 +41,7 @@ fn recorded_runs_are_shown_without_measuring() {
 }
 
 #[test]
-fn a_tiny_page_of_langmead_is_made_and_gone_on_with() {
+fn a_tiny_page_of_langmead_is_made_and_resumed() {
     let program = Path::new(env!("CARGO_BIN_EXE_seqloom-lab"));
     if !program.with_file_name("seqloom-testkit").is_file() {
         skip("lab paper langmead2018: seqloom-testkit is not built beside seqloom");

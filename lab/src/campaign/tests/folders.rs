@@ -1,4 +1,4 @@
-//! Folders of campaigns: pages of busy machines, recorded pages, and folders that are gone on with.
+//! Folders of campaigns: pages of busy machines, recorded pages, runs that are resumed.
 
 use super::*;
 
@@ -45,7 +45,7 @@ fn recorded_pages_are_what_is_made_of_their_runs_and_draw_nothing_of_busy_machin
 }
 
 #[test]
-fn a_campaign_ends_in_its_time_and_is_gone_on_with() {
+fn a_campaign_ends_in_its_time_and_is_resumed() {
     let folder = tempfile::tempdir().unwrap();
     let mut campaign = campaign(TEXT, folder.path());
     campaign.settings = vec![("repeats".into(), vec!["1".into()])];
@@ -69,7 +69,7 @@ fn a_campaign_ends_in_its_time_and_is_gone_on_with() {
     assert!(matches!(stopped, Err(CampaignError::Stopped)));
     let before = read(&campaign, "runs.jsonl");
     fs::write(campaign.out.join("runs.jsonl"), before.clone() + "{\"order\":").unwrap();
-    campaign.goes_on = true;
+    campaign.resumes = true;
     let (outcome, _) = run(&campaign);
     assert_eq!(outcome.programs, 2 * 4 + 2 + 2 + 2, "each once");
     let after = read(&campaign, "runs.jsonl");

@@ -1,4 +1,4 @@
-//! Campaigns that end by themselves in a time that is given, and those that are gone on with.
+//! Campaigns that end by themselves in a time that is given, and those that are resumed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
