@@ -59,11 +59,13 @@ fn a_tiny_page_of_langmead_is_made_and_resumed() {
     run(&mut command()).ok();
     let read = |name: &str| fs::read_to_string(here.path().join(name)).unwrap();
     let (page, runs) = (read("langmead2018.html"), read("langmead/runs.jsonl"));
+    let numbers = read("langmead2018.json");
     assert!(page.contains("A smoke run") && page.contains("align --mode ungapped"), "{page}");
     assert!(page.contains("The model's band"), "{page}");
     run(&mut command()).ok();
     assert_eq!(read("langmead/runs.jsonl"), runs, "nothing was run once more");
-    assert_eq!(read("langmead2018.html"), page);
+    // The page also has the load that the machine had, which may be another now.
+    assert_eq!(read("langmead2018.json"), numbers);
 }
 
 #[test]
