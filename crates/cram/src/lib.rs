@@ -24,6 +24,7 @@ mod index;
 mod integers;
 mod mates;
 mod rans4x8;
+pub mod read;
 mod series;
 mod slice;
 mod table;

@@ -4,12 +4,12 @@
 //!
 //! Both orders write their bytes from the last to the first, so that a decoder reads forward.
 
-#[cfg(test)]
 mod decode;
 mod order0;
 mod order1;
 mod symbol;
 
+pub(crate) use decode::{Tables, decompress};
 pub(crate) use order1::Scratch;
 use symbol::{Backward, STATES, Symbol};
 

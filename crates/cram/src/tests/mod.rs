@@ -123,6 +123,17 @@ struct Changes {
     made_tags: usize,
 }
 
+/// Our reader gets what samtools does.
+fn compare_own_reader(input: &Input, written: &Written, theirs: &str) {
+    let bases = |(name, bases): &(&str, String)| ((*name).to_owned(), bases.clone().into_bytes());
+    let sequences = input.sequences.iter().map(bases).collect();
+    let ours = crate::read::tests::lines_of(&written.cram, &sequences);
+    for (ours, theirs) in ours.iter().zip(theirs.lines()) {
+        assert_eq!(ours.split('\t').collect::<Vec<_>>(), ordered(theirs));
+    }
+    assert_eq!(ours.len(), theirs.lines().count());
+}
+
 /// Compares what samtools reads with the records; both releases of it say the same.
 fn compare(input: &Input, written: &Written) -> Changes {
     let folder = tempfile::tempdir().unwrap();
@@ -133,6 +144,7 @@ fn compare(input: &Input, written: &Written) -> Changes {
         let Some(samtools) = referees::find("samtools", version) else { continue };
         let read = printed(&samtools, &["view", "-T", "r.fa", "x.cram"], folder.path());
         printed(&samtools, &["quickcheck", "x.cram"], folder.path());
+        compare_own_reader(input, written, &read);
         let read: Vec<&str> = read.lines().collect();
         assert_eq!(read.len(), expected.len());
         changes = Changes::default();
@@ -150,4 +162,24 @@ fn compare(input: &Input, written: &Written) -> Changes {
         referees::compared(&referees::name_of(&samtools), expected.len());
     }
     changes
+}
+
+/// A file of so many short records on one sequence, and its bases, for tests of the reader.
+pub(crate) fn small_file(records: usize) -> (Vec<u8>, HashMap<String, Vec<u8>>) {
+    let bases = "ACGTTGCAACGTAACGTTTGCAAGGCCTTAACCGGTTACGATCGATTGCATGCATGCAAGCTTAGC".repeat(8);
+    let mut lines = String::new();
+    for number in 0..records {
+        let start = number % 100;
+        let read = &bases[start..start + 20];
+        let qualities = if number % 3 == 0 { "*" } else { "FFFFF:::::FFFFF#####" };
+        let cigar = ["20M", "3S17M", "5M1I14M", "5M1D15M"][number % 4];
+        lines += &format!(
+            "r{number}\t0\ts\t{}\t60\t{cigar}\t*\t0\t0\t{read}\t{qualities}\tAS:i:{number}\n",
+            start + 1
+        );
+    }
+    let sequences = vec![("s", bases.clone())];
+    let input = Input::of(sequences, "", &lines);
+    let file = input.write(USUAL, usize::MAX).cram;
+    (file, HashMap::from([("s".to_owned(), bases.into_bytes())]))
 }

@@ -1,0 +1,115 @@
+//! What the codecs of CRAM 3.1 do to bytes before they are coded (CRAM codecs specification,
+//! sections 3.4 to 3.6): several symbols to a byte, runs to lengths, bytes of larger values apart.
+
+use crate::read::cursor::Cursor;
+use crate::read::error::Problem;
+
+/// Bits of the first byte of a stream.
+pub(crate) const ORDER: u8 = 1;
+pub(crate) const STRIPE: u8 = 8;
+pub(crate) const NO_SIZE: u8 = 16;
+pub(crate) const STORED: u8 = 32;
+pub(crate) const RUNS: u8 = 64;
+pub(crate) const PACKED: u8 = 128;
+
+/// Streams within streams within streams: no writer goes so far.
+pub(crate) const MOST_DEPTH: usize = 3;
+
+/// How symbols were packed.
+pub(crate) struct Packing<'a> {
+    symbols: &'a [u8],
+    /// Bytes when packed.
+    pub(crate) packed_bytes: usize,
+}
+
+impl<'a> Packing<'a> {
+    pub(crate) fn read(cursor: &mut Cursor<'a>) -> Result<Self, Problem> {
+        let count = cursor.byte()?;
+        if !(1..=16).contains(&count) {
+            return Err(Problem::Corrupt("packed"));
+        }
+        let symbols = cursor.take(count.into())?;
+        Ok(Self { symbols, packed_bytes: cursor.uint7()? })
+    }
+
+    /// Bits of a symbol.
+    fn bits(&self) -> usize {
+        match self.symbols.len() {
+            0 | 1 => 0,
+            2 => 1,
+            3 | 4 => 2,
+            _ => 4,
+        }
+    }
+
+    /// Bytes that so many symbols take.
+    pub(crate) fn bytes_of(&self, count: usize) -> usize {
+        (count * self.bits()).div_ceil(8)
+    }
+
+    /// The symbols of `packed`.
+    pub(crate) fn unpack(&self, packed: &[u8], count: usize) -> Result<Vec<u8>, Problem> {
+        let bits = self.bits();
+        if bits == 0 {
+            return Ok(vec![self.symbols[0]; count]);
+        }
+        if packed.len() < self.bytes_of(count) {
+            return Err(Problem::Ends("packed data"));
+        }
+        let mut table = [0; 16];
+        table[..self.symbols.len()].copy_from_slice(self.symbols);
+        let (each, mask) = (8 / bits, (1_u8 << bits) - 1);
+        let mut out = vec![0; count];
+        for (out, &byte) in out.chunks_mut(each).zip(packed) {
+            let mut left = byte;
+            for out in out {
+                *out = table[usize::from(left & mask)];
+                left >>= bits;
+            }
+        }
+        Ok(out)
+    }
+}
+
+/// Puts runs back: `lengths` has one for each symbol that `has_runs` names.
+pub(crate) fn expand_runs(
+    literals: &[u8],
+    has_runs: &[bool; 256],
+    lengths: &mut Cursor<'_>,
+    count: usize,
+) -> Result<Vec<u8>, Problem> {
+    let mut out = Vec::with_capacity(count);
+    for &symbol in literals {
+        let more = if has_runs[usize::from(symbol)] { lengths.uint7()? } else { 0 };
+        if more >= count - out.len().min(count) {
+            return Err(Problem::Corrupt("run-length"));
+        }
+        out.resize(out.len() + more + 1, symbol);
+    }
+    if out.len() == count { Ok(out) } else { Err(Problem::Corrupt("run-length")) }
+}
+
+/// Reads streams of which each holds every n-th byte, by `decode`, and puts them together.
+pub(crate) fn read_striped(
+    cursor: &mut Cursor<'_>,
+    count: usize,
+    mut decode: impl FnMut(&[u8], usize) -> Result<Vec<u8>, Problem>,
+) -> Result<Vec<u8>, Problem> {
+    let streams = usize::from(cursor.byte()?);
+    if streams == 0 {
+        return Err(Problem::Corrupt("striped"));
+    }
+    let sizes: Vec<usize> = (0..streams).map(|_| cursor.uint7()).collect::<Result<_, _>>()?;
+    let mut out = vec![0; count];
+    for (stream, size) in sizes.into_iter().enumerate() {
+        let part = count / streams + usize::from(count % streams > stream);
+        let bytes = decode(cursor.take(size)?, part)?;
+        if bytes.len() != part {
+            return Err(Problem::Corrupt("striped"));
+        }
+        for (out, byte) in out.iter_mut().skip(stream).step_by(streams).zip(bytes) {
+            *out = byte;
+        }
+    }
+    Ok(out)
+}

@@ -1,0 +1,309 @@
+//! rANS Nx16 (CRAM codecs specification, section 3): 4 or 32 states in turn, filled up by 16 bits.
+
+use super::packing::{
+    MOST_DEPTH, NO_SIZE, ORDER, PACKED, Packing, RUNS, STORED, STRIPE, expand_runs, read_striped,
+};
+use super::slots::{Contexts, MOST_BITS, Slots};
+use crate::read::cursor::Cursor;
+use crate::read::error::Problem;
+
+/// 32 states instead of 4.
+const MANY_STATES: u8 = 4;
+/// Smallest state.
+const LOWEST: u32 = 1 << 15;
+const CORRUPT: Problem = Problem::Corrupt("rANS Nx16");
+const WHAT: &str = "a rANS Nx16 block";
+
+/// The raw bytes; `raw_bytes` are those that are expected, of which none may be more than `most`.
+pub(crate) fn decompress(bytes: &[u8], most: usize) -> Result<Vec<u8>, Problem> {
+    stream(bytes, None, most, 0)
+}
+
+fn stream(
+    bytes: &[u8],
+    known: Option<usize>,
+    most: usize,
+    depth: usize,
+) -> Result<Vec<u8>, Problem> {
+    let mut cursor = Cursor::new(bytes, WHAT);
+    let flags = cursor.byte()?;
+    let count = if flags & NO_SIZE == 0 { cursor.uint7()? } else { known.ok_or(CORRUPT)? };
+    if count > most {
+        return Err(Problem::TooLarge(most));
+    }
+    if flags & STRIPE != 0 {
+        if depth >= MOST_DEPTH {
+            return Err(CORRUPT);
+        }
+        return read_striped(&mut cursor, count, |bytes, part| {
+            stream(bytes, Some(part), part, depth + 1)
+        });
+    }
+    let packing = (flags & PACKED != 0).then(|| Packing::read(&mut cursor)).transpose()?;
+    let packed = packing.as_ref().map_or(count, |packing| packing.packed_bytes);
+    let most_packed = packing.as_ref().map_or(count, |packing| packing.bytes_of(count));
+    if packed > most_packed {
+        return Err(CORRUPT);
+    }
+    let runs = (flags & RUNS != 0).then(|| Runs::read(&mut cursor, flags, packed)).transpose()?;
+    let literals = runs.as_ref().map_or(packed, |runs| runs.literals);
+    let mut data = if flags & STORED != 0 {
+        cursor.take(literals)?.to_vec()
+    } else {
+        decode(&mut cursor, flags, literals)?
+    };
+    if let Some(runs) = runs {
+        let mut lengths = Cursor::new(&runs.lengths, "run lengths");
+        let has_runs = read_run_symbols(&mut lengths)?;
+        data = expand_runs(&data, &has_runs, &mut lengths, packed)?;
+    }
+    match packing {
+        Some(packing) => packing.unpack(&data, count),
+        None => Ok(data),
+    }
+}
+
+/// What was taken out as lengths of runs.
+struct Runs {
+    lengths: Vec<u8>,
+    /// Symbols that are left.
+    literals: usize,
+}
+
+impl Runs {
+    fn read(cursor: &mut Cursor<'_>, flags: u8, count: usize) -> Result<Self, Problem> {
+        let size = cursor.uint7()?;
+        let literals = cursor.uint7()?;
+        if literals > count {
+            return Err(CORRUPT);
+        }
+        // The symbols, and for each literal a length of at most 5 bytes.
+        if size / 2 > 257 + 5 * literals {
+            return Err(CORRUPT);
+        }
+        let lengths = if size & 1 == 1 {
+            cursor.take(size / 2)?.to_vec()
+        } else {
+            let compressed = cursor.uint7()?;
+            let mut inner = Cursor::new(cursor.take(compressed)?, WHAT);
+            decode(&mut inner, flags & !ORDER, size / 2)?
+        };
+        Ok(Self { lengths, literals })
+    }
+}
+
+fn read_run_symbols(lengths: &mut Cursor<'_>) -> Result<[bool; 256], Problem> {
+    let count = match lengths.byte()? {
+        0 => 256,
+        count => usize::from(count),
+    };
+    let mut has_runs = [false; 256];
+    for &symbol in lengths.take(count)? {
+        has_runs[usize::from(symbol)] = true;
+    }
+    Ok(has_runs)
+}
+
+/// Reads `count` symbols.
+fn decode(cursor: &mut Cursor<'_>, flags: u8, count: usize) -> Result<Vec<u8>, Problem> {
+    let mut out = vec![0; count];
+    if count == 0 {
+        return Ok(out);
+    }
+    if flags & ORDER == 0 {
+        let mut slots = Slots::new();
+        let frequencies = read_frequencies(cursor)?;
+        slots.fill(frequencies.into_iter(), MOST_BITS)?;
+        match flags & MANY_STATES {
+            0 => order_0::<4>(cursor, &slots, &mut out)?,
+            _ => order_0::<32>(cursor, &slots, &mut out)?,
+        }
+    } else {
+        let (contexts, bits) = read_contexts(cursor)?;
+        match flags & MANY_STATES {
+            0 => order_1::<4>(cursor, &contexts, bits, &mut out)?,
+            _ => order_1::<32>(cursor, &contexts, bits, &mut out)?,
+        }
+    }
+    Ok(out)
+}
+
+/// Symbols in ascending order, by a run-length code.
+fn read_alphabet(cursor: &mut Cursor<'_>) -> Result<Vec<u8>, Problem> {
+    let mut alphabet = Vec::new();
+    let (mut symbol, mut implied) = (cursor.byte()?, 0);
+    loop {
+        if alphabet.last().is_some_and(|&last| last >= symbol) {
+            return Err(CORRUPT);
+        }
+        alphabet.push(symbol);
+        if implied > 0 {
+            implied -= 1;
+            symbol = symbol.checked_add(1).ok_or(CORRUPT)?;
+            continue;
+        }
+        let next = cursor.byte()?;
+        if symbol.checked_add(1) == Some(next) {
+            implied = cursor.byte()?;
+        }
+        symbol = next;
+        if symbol == 0 {
+            return Ok(alphabet);
+        }
+    }
+}
+
+fn read_frequencies(cursor: &mut Cursor<'_>) -> Result<Vec<(u8, u32)>, Problem> {
+    let alphabet = read_alphabet(cursor)?;
+    let mut frequencies = Vec::with_capacity(alphabet.len());
+    for symbol in alphabet {
+        frequencies.push((symbol, frequency(cursor)?));
+    }
+    normalise(&mut frequencies, MOST_BITS)?;
+    Ok(frequencies)
+}
+
+fn frequency(cursor: &mut Cursor<'_>) -> Result<u32, Problem> {
+    let frequency = cursor.uint7()? as u32;
+    if frequency > 1 << MOST_BITS { Err(CORRUPT) } else { Ok(frequency) }
+}
+
+/// Doubles frequencies until they add up to 2^bits.
+fn normalise(frequencies: &mut Vec<(u8, u32)>, bits: u32) -> Result<(), Problem> {
+    frequencies.retain(|&(_, frequency)| frequency > 0);
+    let sum: u32 = frequencies.iter().map(|&(_, frequency)| frequency).sum();
+    if sum == 0 {
+        return Ok(());
+    }
+    let (all, mut shift) = (1 << bits, 0);
+    while sum << shift < all {
+        shift += 1;
+    }
+    if sum << shift != all {
+        return Err(CORRUPT);
+    }
+    frequencies.iter_mut().for_each(|(_, frequency)| *frequency <<= shift);
+    Ok(())
+}
+
+/// Frequencies by the symbol before, and the bits that they add up to.
+fn read_contexts(cursor: &mut Cursor<'_>) -> Result<(Contexts, u32), Problem> {
+    let head = cursor.byte()?;
+    let bits = u32::from(head >> 4);
+    if bits == 0 || bits > MOST_BITS {
+        return Err(CORRUPT);
+    }
+    let contexts = if head & 1 == 1 {
+        let (raw, compressed) = (cursor.uint7()?, cursor.uint7()?);
+        // 256 contexts of 256 frequencies of two bytes, and the alphabet.
+        if raw > 257 * 3 * 256 {
+            return Err(CORRUPT);
+        }
+        let mut inner = Cursor::new(cursor.take(compressed)?, WHAT);
+        let table = decode(&mut inner, 0, raw)?;
+        read_context_tables(&mut Cursor::new(&table, WHAT), bits)?
+    } else {
+        read_context_tables(cursor, bits)?
+    };
+    Ok((contexts, bits))
+}
+
+fn read_context_tables(cursor: &mut Cursor<'_>, bits: u32) -> Result<Contexts, Problem> {
+    let alphabet = read_alphabet(cursor)?;
+    let mut contexts = Contexts::default();
+    for &before in &alphabet {
+        let mut frequencies = Vec::with_capacity(alphabet.len());
+        let mut zeros = 0;
+        for &symbol in &alphabet {
+            if zeros > 0 {
+                zeros -= 1;
+                continue;
+            }
+            let frequency = frequency(cursor)?;
+            if frequency == 0 {
+                zeros = cursor.byte()?;
+            }
+            frequencies.push((symbol, frequency));
+        }
+        normalise(&mut frequencies, bits)?;
+        contexts.add(before).fill(frequencies.into_iter(), bits)?;
+    }
+    Ok(contexts)
+}
+
+/// 16-bit words that states are filled up with; zeros after the last one, which are counted.
+struct Renewal<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl Renewal<'_> {
+    #[inline(always)]
+    fn renew(&mut self, state: &mut u32) {
+        if *state < LOWEST {
+            let two = self.bytes.get(self.at..).and_then(<[u8]>::first_chunk);
+            let word = two.map_or(0, |&two| u16::from_le_bytes(two));
+            *state = *state << 16 | u32::from(word);
+            self.at += 2;
+        }
+    }
+
+    fn finish(&self) -> Result<(), Problem> {
+        if self.at > self.bytes.len() { Err(Problem::Ends(WHAT)) } else { Ok(()) }
+    }
+}
+
+fn read_states<const N: usize>(cursor: &mut Cursor<'_>) -> Result<[u32; N], Problem> {
+    let mut states = [0; N];
+    for state in &mut states {
+        *state = cursor.word()?;
+    }
+    Ok(states)
+}
+
+fn order_0<const N: usize>(
+    cursor: &mut Cursor<'_>,
+    slots: &Slots,
+    out: &mut [u8],
+) -> Result<(), Problem> {
+    let mut states = read_states::<N>(cursor)?;
+    let mut renewal = Renewal { bytes: cursor.rest(), at: 0 };
+    let mut chunks = out.chunks_exact_mut(N);
+    for chunk in &mut chunks {
+        for (out, state) in chunk.iter_mut().zip(&mut states) {
+            *out = slots.step(state, MOST_BITS);
+            renewal.renew(state);
+        }
+    }
+    for (out, state) in chunks.into_remainder().iter_mut().zip(&mut states) {
+        *out = slots.step(state, MOST_BITS);
+        renewal.renew(state);
+    }
+    renewal.finish()
+}
+
+fn order_1<const N: usize>(
+    cursor: &mut Cursor<'_>,
+    contexts: &Contexts,
+    bits: u32,
+    out: &mut [u8],
+) -> Result<(), Problem> {
+    let mut states = read_states::<N>(cursor)?;
+    let mut renewal = Renewal { bytes: cursor.rest(), at: 0 };
+    let part = out.len() / N;
+    let mut before = [0; N];
+    for at in 0..part {
+        for (index, (before, state)) in before.iter_mut().zip(&mut states).enumerate() {
+            *before = contexts.step(*before, state, bits);
+            out[index * part + at] = *before;
+            renewal.renew(state);
+        }
+    }
+    let (state, before) = (&mut states[N - 1], &mut before[N - 1]);
+    for out in &mut out[N * part..] {
+        *before = contexts.step(*before, state, bits);
+        *out = *before;
+        renewal.renew(state);
+    }
+    renewal.finish()
+}

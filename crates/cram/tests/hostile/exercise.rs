@@ -1,0 +1,43 @@
+//! What fuzz targets and property tests do with bytes.
+
+use seqloom_cram::read::{
+    ContainerHead, Decoder, SequenceBases, Sources, check_definition, decompress, header_text,
+};
+
+/// What a container may take: little, so that what is found is no lack of memory.
+const MOST_BYTES: usize = 16 << 20;
+
+struct Bases;
+
+impl SequenceBases for Bases {
+    fn bases(&self, index: usize) -> Option<&[u8]> {
+        (index < 2).then_some(b"ACGTTGCAACGTNACGTTTGCAAGGCCTTAACCGGTTACGATCGATTGCATGCATGCAAGCTTAGC")
+    }
+}
+
+/// A container: header and blocks.
+pub(crate) fn container(data: &[u8]) {
+    let _ = check_definition(data);
+    let Ok(Some(head)) = ContainerHead::parse(data) else { return };
+    let body = &data[head.head_bytes..];
+    let body = &body[..body.len().min(head.body_bytes)];
+    let _ = header_text(&head, body, MOST_BYTES);
+    let sources = Sources {
+        sequences: &Bases,
+        read_groups: &[b"a".to_vec()],
+        sequence_count: 3,
+        name_prefix: b"x",
+    };
+    let mut out = Vec::new();
+    let _ = Decoder::new(MOST_BYTES).decode(&head, body, sources, &mut out);
+    assert!(out.len() <= 2 * MOST_BYTES);
+}
+
+/// A block of a method: two bytes of its raw size, then its bytes.
+pub(crate) fn block(method: u8, data: &[u8]) {
+    let Some((&size, bytes)) = data.split_first_chunk::<2>() else { return };
+    let raw_bytes = usize::from(u16::from_le_bytes(size));
+    if let Ok(out) = decompress(method, bytes, raw_bytes) {
+        assert_eq!(out.len(), raw_bytes);
+    }
+}
