@@ -23,6 +23,13 @@ pub(crate) use crate::sys::numa::Region;
 pub use plan::{Group, Plan, Slot};
 pub use slot::{ask_for_huge_pages, drop_with_pages, keep_small, permitted, with_pages};
 
+/// Whether a system call is one that this process may not make (containers may forbid `mbind` and
+/// `move_pages`), or that an emulator of user programs does not have (qemu-user has neither).
+#[cfg(test)]
+pub(crate) fn is_withheld(error: &std::io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EPERM | libc::ENOSYS))
+}
+
 /// Where the index is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum IndexPlacement {

@@ -4,9 +4,9 @@ use std::cell::Cell;
 use std::io;
 use std::ops::Range;
 
-use super::evidence::{Evidence, PAGE_BYTES};
+use super::evidence::Evidence;
 use super::{MemoryPolicy, PinLevel, Plan};
-use crate::sys::numa;
+use crate::sys::{numa, page_bytes};
 use crate::topology::IdSet;
 
 thread_local! {
@@ -85,8 +85,9 @@ impl Plan {
 /// thread that started it has made that.
 fn bring_stack() -> io::Result<()> {
     let stack = numa::own_stack()?;
+    let page_bytes = page_bytes();
     let pages: Vec<usize> =
-        (stack.start & !(PAGE_BYTES - 1)..stack.end).step_by(PAGE_BYTES).collect();
+        (stack.start & !(page_bytes - 1)..stack.end).step_by(page_bytes).collect();
     let here = numa::current_place()?.node;
     let nodes = numa::nodes_of_pages(&pages)?;
     let is_elsewhere = |node: &Option<u32>| node.is_some_and(|node| node != here);
@@ -142,7 +143,7 @@ pub fn keep_small(ranges: &[Range<usize>]) -> io::Result<()> {
 /// Requests huge pages of the kernel under `memory`, which has not been touched yet. Where it
 /// refuses, pages are small.
 pub fn ask_for_huge_pages<T>(memory: &mut [T]) {
-    let pages = numa::whole_pages(memory, PAGE_BYTES);
+    let pages = numa::whole_pages(memory, page_bytes());
     // Speed alone depends on it.
     let _ = numa::advise_huge(&pages, true);
 }
@@ -151,7 +152,7 @@ pub fn ask_for_huge_pages<T>(memory: &mut [T]) {
 /// them for a while. Where the kernel refuses, the allocator does as it does.
 pub fn drop_with_pages<T>(mut values: Vec<T>) {
     values.clear();
-    let _ = numa::discard_pages(values.spare_capacity_mut(), PAGE_BYTES);
+    let _ = numa::discard_pages(values.spare_capacity_mut());
 }
 
 #[cfg(test)]
@@ -170,17 +171,18 @@ mod tests {
 
     #[test]
     fn memory_that_holds_nothing_can_be_given_back() {
-        let mut values = vec![1_u8; 64 * PAGE_BYTES];
-        values.truncate(32 * PAGE_BYTES);
-        let whole = values.spare_capacity_mut().as_ptr().addr().next_multiple_of(PAGE_BYTES);
-        let pages: Vec<usize> = (0..31).map(|page| whole + page * PAGE_BYTES).collect();
-        numa::discard_pages(values.spare_capacity_mut(), PAGE_BYTES).unwrap();
+        let page_bytes = page_bytes();
+        let mut values = vec![1_u8; 64 * page_bytes];
+        values.truncate(32 * page_bytes);
+        let whole = values.spare_capacity_mut().as_ptr().addr().next_multiple_of(page_bytes);
+        let pages: Vec<usize> = (0..31).map(|page| whole + page * page_bytes).collect();
+        numa::discard_pages(values.spare_capacity_mut()).unwrap();
         if let Ok(nodes) = numa::nodes_of_pages(&pages) {
             assert_eq!(nodes, [None; 31]);
         }
         assert!(values.iter().all(|&value| value == 1));
-        values.resize(64 * PAGE_BYTES, 2);
-        assert!(values[32 * PAGE_BYTES..].iter().all(|&value| value == 2));
+        values.resize(64 * page_bytes, 2);
+        assert!(values[32 * page_bytes..].iter().all(|&value| value == 2));
         for count in [0, 1, 100, 1 << 20] {
             drop_with_pages(vec![1_u64; count]);
         }

@@ -40,6 +40,14 @@ fn limit(resource: libc::__rlimit_resource_t) -> Option<u64> {
     Some(limit.rlim_cur).filter(|&limit| limit != libc::RLIM_INFINITY)
 }
 
+/// `sysconf(_SC_PAGESIZE)`: 4 KiB on x86-64, there or 16 or 64 KiB on aarch64, as the kernel was
+/// built. The largest of them if the call fails: whole pages of that are whole pages of all.
+pub(crate) fn page_bytes() -> usize {
+    // SAFETY: takes a plain number only.
+    let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(size).ok().filter(|size| size.is_power_of_two()).unwrap_or(64 << 10)
+}
+
 /// Processor time of the calling thread in nanoseconds; zero if the clock cannot be read.
 pub(crate) fn thread_cpu_ns() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };

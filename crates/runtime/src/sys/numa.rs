@@ -197,9 +197,11 @@ pub(crate) fn huge_pages_are_disabled() -> io::Result<bool> {
 
 /// Gives the whole pages of `room` back to the kernel: they take no memory until they are written
 /// to again.
-pub(crate) fn discard_pages<T>(room: &mut [MaybeUninit<T>], page_bytes: usize) -> io::Result<()> {
-    let pages = whole_pages(room, page_bytes);
+pub(crate) fn discard_pages<T>(room: &mut [MaybeUninit<T>]) -> io::Result<()> {
+    let pages = whole_pages(room, super::page_bytes());
     // SAFETY: the pages are borrowed and hold nothing, so they may read as anything from now on.
+    // They are whole pages of this kernel, which rounds a length up to its own: with those of 4 KiB
+    // on one of 64 KiB, up to 60 KiB behind the room would read as zeros.
     let result = unsafe {
         libc::madvise(pages.start as *mut libc::c_void, pages.len(), libc::MADV_DONTNEED)
     };
@@ -209,8 +211,13 @@ pub(crate) fn discard_pages<T>(room: &mut [MaybeUninit<T>], page_bytes: usize) -
 /// Addresses of the whole pages within `room`, of which there may be none.
 pub(crate) fn whole_pages<T>(room: &mut [T], page_bytes: usize) -> Range<usize> {
     let room = room.as_ptr_range();
-    let start = (room.start as usize).next_multiple_of(page_bytes);
-    let end = room.end as usize / page_bytes * page_bytes;
+    within(&(room.start.addr()..room.end.addr()), page_bytes)
+}
+
+/// The whole pages of a range of addresses: its start rounded up, its end rounded down.
+fn within(addresses: &Range<usize>, page_bytes: usize) -> Range<usize> {
+    let start = addresses.start.next_multiple_of(page_bytes);
+    let end = addresses.end / page_bytes * page_bytes;
     start..end.max(start)
 }
 
@@ -289,5 +296,48 @@ impl Drop for Region {
     fn drop(&mut self) {
         // SAFETY: the mapping is the region's own and nobody borrows it any more.
         unsafe { libc::munmap(self.start.cast(), self.length_bytes) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_pages_are_within_a_range_whatever_their_size() {
+        fn t(addresses: Range<usize>, page_kib: usize, expected: Range<usize>) {
+            let found = within(&addresses, page_kib << 10);
+            assert_eq!(found, expected, "{addresses:x?}, pages of {page_kib} KiB");
+        }
+        // A vector that starts where pages of all sizes do, and ends where those of 4 KiB do.
+        t(0x40000..0x65000, 4, 0x40000..0x65000);
+        t(0x40000..0x65000, 16, 0x40000..0x64000);
+        t(0x40000..0x65000, 64, 0x40000..0x60000);
+        // One that starts behind the start of a page.
+        t(0x40010..0x65678, 4, 0x41000..0x65000);
+        t(0x40010..0x65678, 16, 0x44000..0x64000);
+        t(0x40010..0x65678, 64, 0x50000..0x60000);
+        // Less than a page, a page, and nothing.
+        for page_kib in [4, 16, 64] {
+            let page = page_kib << 10;
+            t(page + 1..2 * page + 1, page_kib, 2 * page..2 * page);
+            t(page + 8..page + 16, page_kib, 2 * page..2 * page);
+            t(page..2 * page, page_kib, page..2 * page);
+            t(page..page, page_kib, page..page);
+            for start in (0..3 * page).step_by(1000) {
+                for end in (start..3 * page).step_by(1000) {
+                    let found = within(&(start..end), page);
+                    assert!(found.is_empty() || start <= found.start && found.end <= end);
+                    assert!(found.start.is_multiple_of(page) && found.end.is_multiple_of(page));
+                    let is_whole = |at: usize| start <= at && at + page <= end;
+                    assert_eq!(found.len() / page, (0..3).filter(|n| is_whole(n * page)).count());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn pages_of_this_kernel_are_of_a_size_that_it_can_have() {
+        assert!([4 << 10, 16 << 10, 64 << 10].contains(&crate::sys::page_bytes()));
     }
 }
