@@ -14,7 +14,11 @@
 //! have steps of 0.004, so that roundings decide often.
 
 mod band_path;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 mod operands;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod rows;
 mod scalar;
 #[cfg(test)]
 mod tests;
@@ -43,6 +47,8 @@ pub(crate) enum Kernel {
     Avx512,
     /// Eight cells at a time.
     Avx2,
+    /// Eight cells at a time, on aarch64.
+    Neon,
     /// One cell at a time.
     Scalar,
 }
@@ -50,7 +56,8 @@ pub(crate) enum Kernel {
 impl Kernel {
     /// Those that this machine has, the fastest first.
     pub(crate) fn available() -> impl Iterator<Item = Self> {
-        [Self::Avx512, Self::Avx2, Self::Scalar].into_iter().filter(|kernel| kernel.is_available())
+        let all = [Self::Avx512, Self::Avx2, Self::Neon, Self::Scalar];
+        all.into_iter().filter(|kernel| kernel.is_available())
     }
 
     /// Whether this machine has it. Where it has not, [`Kernel::Scalar`] does its work.
@@ -63,6 +70,7 @@ impl Kernel {
             Self::Avx2 => std::arch::is_x86_feature_detected!("avx2"),
             #[cfg(not(target_arch = "x86_64"))]
             Self::Avx512 | Self::Avx2 => false,
+            Self::Neon => cfg!(target_arch = "aarch64"),
             Self::Scalar => true,
         }
     }
@@ -80,6 +88,7 @@ impl Kernel {
         match self {
             Self::Avx512 => "avx512",
             Self::Avx2 => "avx2",
+            Self::Neon => "neon",
             Self::Scalar => "scalar",
         }
     }
@@ -152,10 +161,17 @@ pub(crate) fn align(
     let AlignScratch { operands, trace } = scratch;
     pairs.clear();
     operands.fill(input)?;
-    let last_event = match kernel {
+    let last_event = fill(kernel, operands, trace);
+    trace::walk(operands, trace, last_event.ok_or(NoAlignment::Lost)?, pairs)
+}
+
+/// Fills all bands; the best event for the last k-mer, if there is a path to it.
+fn fill(kernel: Kernel, operands: &Operands, trace: &mut Trace) -> Option<usize> {
+    match kernel {
         #[cfg(target_arch = "x86_64")]
         Kernel::Avx512 | Kernel::Avx2 => x86::fill(kernel, operands, trace),
+        #[cfg(target_arch = "aarch64")]
+        Kernel::Neon => neon::fill(operands, trace),
         _ => scalar::fill(operands, trace),
-    };
-    trace::walk(operands, trace, last_event.ok_or(NoAlignment::Lost)?, pairs)
+    }
 }

@@ -39,11 +39,7 @@ struct Filled {
 fn filled(kernel: Kernel, problem: &Problem, model: &PoreModel) -> Filled {
     let (mut operands, mut trace) = (Operands::default(), Trace::default());
     operands.fill(problem.input(model)).unwrap();
-    let best = match kernel {
-        #[cfg(target_arch = "x86_64")]
-        Kernel::Avx512 | Kernel::Avx2 => x86::fill(kernel, &operands, &mut trace),
-        _ => scalar::fill(&operands, &mut trace),
-    };
+    let best = fill(kernel, &operands, &mut trace);
     let cells = trace.bands.iter().map(|band| std::array::from_fn(|cell| band.get(cell)));
     Filled { cells: cells.collect(), first_events: trace.first_events, best }
 }

@@ -21,19 +21,17 @@ use std::arch::x86_64::{
 
 use super::band_path::{BandPath, MIDDLE};
 use super::operands::{LANES, Operands, Transitions};
+use super::rows::{self, EIGHTS, IMPOSSIBLE, Inputs, operands_of};
 use super::trace::{BandTrace, Trace};
 use super::{BANDWIDTH, Kernel, scalar};
 
-const IMPOSSIBLE: f32 = f32::NEG_INFINITY;
-/// Vectors of eight cells in a band; the last one is half full.
-const EIGHTS: usize = BANDWIDTH.div_ceil(8);
 /// Vectors of sixteen cells; the last one has four.
 const SIXTEENS: usize = BANDWIDTH.div_ceil(16);
 
 /// The cells of that one.
 const TAIL: u16 = 0x000F;
 
-const _: () = assert!(BANDWIDTH % 8 == 4 && BANDWIDTH % 16 == 4 && SIXTEENS * 16 <= LANES);
+const _: () = assert!(BANDWIDTH % 16 == 4 && SIXTEENS * 16 <= LANES);
 
 /// Fills all bands with the kernel that the machine is to have.
 pub(super) fn fill(kernel: Kernel, operands: &Operands, trace: &mut Trace) -> Option<usize> {
@@ -44,19 +42,6 @@ pub(super) fn fill(kernel: Kernel, operands: &Operands, trace: &mut Trace) -> Op
         Kernel::Avx2 if kernel.is_available() => unsafe { fill_avx2(operands, trace) },
         _ => scalar::fill(operands, trace),
     }
-}
-
-/// Operands of one band: levels, means, standard deviations, peaks, walls.
-#[inline(always)]
-fn operands_of<'a>(operands: &'a Operands, path: &BandPath) -> Option<[&'a [f32; LANES]; 5]> {
-    let start = path.start(operands);
-    Some([
-        operands.levels_pa.get(start.event..)?.first_chunk()?,
-        operands.means_pa.get(start.kmer..)?.first_chunk()?,
-        operands.stdvs_pa.get(start.kmer..)?.first_chunk()?,
-        operands.peaks.get(start.kmer..)?.first_chunk()?,
-        operands.walls.get(start.kmer..)?.first_chunk()?,
-    ])
 }
 
 #[target_feature(enable = "avx2")]
@@ -87,40 +72,9 @@ fn store16(cells: __m512, values: &mut [f32], at: usize) {
     unsafe { _mm512_storeu_ps(values.as_mut_ptr(), cells) }
 }
 
-/// Place of a row's first cell; what is before it and after the last one is impossible.
-const FIRST: usize = 8;
-/// A row of the kernel with AVX2.
-#[repr(align(32))]
-#[derive(Clone, Copy)]
-struct Row([f32; FIRST + EIGHTS * 8 + 8]);
-
 #[target_feature(enable = "avx2")]
 fn fill_avx2(operands: &Operands, trace: &mut Trace) -> Option<usize> {
-    let bands = operands.bands();
-    trace.resize(bands);
-    let mut rows = [Row([IMPOSSIBLE; FIRST + EIGHTS * 8 + 8]); 3];
-    rows[0].0[FIRST + MIDDLE] = 0.0;
-    rows[1].0[FIRST + MIDDLE] = Operands::trimmed(1);
-    let mut path = BandPath::new();
-    let mut moved_right = false;
-    let [diagonal, before, row] = &mut rows;
-    let (mut diagonal, mut before, mut row) = (diagonal, before, row);
-    for band in 2..bands {
-        let right = path.next(before.0[FIRST], before.0[FIRST + BANDWIDTH - 1], trace);
-        let parts = operands_of(operands, &path)?;
-        let shifts = [usize::from(moved_right) + usize::from(right), usize::from(right)];
-        let transitions = operands.transitions;
-        band_avx2(parts, transitions, shifts, [diagonal, before], row, &mut trace.bands[band]);
-        if let Some((cell, score)) = path.trimmed(operands) {
-            row.0[FIRST + cell] = score;
-        }
-        if let Some(cell) = path.last_kmer(operands) {
-            path.end_at(cell, row.0[FIRST + cell], operands);
-        }
-        moved_right = right;
-        (diagonal, before, row) = (before, row, diagonal);
-    }
-    path.best_event()
+    rows::fill(operands, trace, |inputs, row, trace| band_avx2(inputs, row, trace))
 }
 
 /// Eight numbers in 64 bits.
@@ -143,25 +97,14 @@ fn moved8(scores: __m256, log_probability: __m256d, addends: [__m256d; 2]) -> __
     _mm256_set_m128(_mm256_cvtpd_ps(high), _mm256_cvtpd_ps(low))
 }
 
-/// One band. A step's cell is `shifts[0]` - 1 further on in the band before the last, a skip's
-/// `shifts[1]` - 1 in the last one.
+/// One band.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn band_avx2(
-    [levels, means, stdvs, peaks, walls]: [&[f32; LANES]; 5],
-    transitions: Transitions,
-    shifts: [usize; 2],
-    [diagonal, before]: [&Row; 2],
-    row: &mut Row,
-    trace: &mut BandTrace,
-) {
+fn band_avx2(inputs: &Inputs<'_>, row: &mut [f32; EIGHTS * 8], trace: &mut BandTrace) {
+    let Inputs { parts: [levels, means, stdvs, peaks, walls], transitions, .. } = *inputs;
     let [to_step, to_stay, to_skip] =
         [transitions.step, transitions.stay, transitions.skip].map(|log| _mm256_set1_pd(log));
     let half = _mm256_set1_ps(0.5);
-    let width = EIGHTS * 8;
-    let diagonal = &diagonal.0[FIRST - 1 + shifts[0]..][..width];
-    let left = &before.0[FIRST - 1 + shifts[1]..][..width];
-    let up = &before.0[FIRST + shifts[1]..][..width];
     for at in 0..EIGHTS {
         let cell = at * 8;
         let distance = _mm256_div_ps(
@@ -170,9 +113,9 @@ fn band_avx2(
         );
         let square = _mm256_mul_ps(_mm256_mul_ps(half, distance), distance);
         let emission = halves8(_mm256_sub_ps(load8(peaks, cell), square));
-        let step = moved8(load8(diagonal, cell), to_step, emission);
-        let stay = moved8(load8(up, cell), to_stay, emission);
-        let skip = moved8(load8(left, cell), to_skip, halves8(load8(walls, cell)));
+        let step = moved8(load8(inputs.diagonal, cell), to_step, emission);
+        let stay = moved8(load8(inputs.up, cell), to_stay, emission);
+        let skip = moved8(load8(inputs.left, cell), to_skip, halves8(load8(walls, cell)));
         let best = _mm256_max_ps(step, stay);
         trace.stay[at] = _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_GE_OQ>(stay, step)) as u8;
         trace.skip[at] = _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_GE_OQ>(skip, best)) as u8;
@@ -180,7 +123,7 @@ fn band_avx2(
         if at == EIGHTS - 1 {
             cells = _mm256_blend_ps::<0xF0>(cells, _mm256_set1_ps(IMPOSSIBLE));
         }
-        store8(cells, &mut row.0, FIRST + cell);
+        store8(cells, row, cell);
     }
 }
 
