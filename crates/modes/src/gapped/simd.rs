@@ -1,17 +1,23 @@
-//! The kernel in the registers of AVX2, and the choice of placements compiled for what goes
-//! with it.
+//! The kernel in the registers of AVX2 or of NEON, and the choice of placements compiled for what
+//! goes with the former; the latter is part of aarch64.
 #![allow(unsafe_code)]
 
 use super::candidates::ScoredRead;
 use super::choice::{Chosen, Criteria, Work};
 use super::fragment::Question;
 use super::kernel::LANES;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use super::kernel::{LOW, Lanes};
 use super::mates::{Paired, Pairing};
 use crate::by_score::alignment::{Alignment, Output};
 use crate::by_score::seeds::Hit;
 use crate::reference::Reference;
+
+/// Lanes where no better ones are found at run time.
+#[cfg(target_arch = "aarch64")]
+type Plain = neon::Registers;
+#[cfg(not(target_arch = "aarch64"))]
+type Plain = [i16; LANES];
 
 /// [`Work::choose`] with the best instructions of this processor; all give the same.
 pub(super) fn choose(
@@ -26,7 +32,7 @@ pub(super) fn choose(
         // SAFETY: the processor has what is needed, as was checked just now.
         return unsafe { choose_with_avx2(work, read, reference, (hits, criteria), out) };
     }
-    work.choose::<[i16; LANES]>(read, reference, hits, criteria, out)
+    work.choose::<Plain>(read, reference, hits, criteria, out)
 }
 
 /// [`Pairing::choose`], likewise.
@@ -40,7 +46,7 @@ pub(super) fn choose_pair(
         // SAFETY: as above.
         return unsafe { choose_pair_with_avx2(work, question, out) };
     }
-    work.choose::<[i16; LANES]>(question, out)
+    work.choose::<Plain>(question, out)
 }
 
 /// Whether the processor has AVX2 and what is found with it.
@@ -182,7 +188,103 @@ pub(super) mod avx2 {
     }
 }
 
-#[cfg(all(test, target_arch = "x86_64"))]
+/// Four registers of 8 lanes.
+#[cfg(target_arch = "aarch64")]
+pub(super) mod neon {
+    use super::{LANES, LOW, Lanes};
+    use std::arch::aarch64::*;
+
+    /// See the module.
+    #[derive(Clone, Copy)]
+    pub(in super::super) struct Registers([int16x8_t; 4]);
+
+    /// An instruction on all registers.
+    macro_rules! all {
+        ($instruction:ident, $a:expr, $b:expr) => {{
+            let (Registers([a, b, c, d]), Registers([e, f, g, h])) = ($a, $b);
+            // SAFETY: every aarch64 has NEON.
+            let registers = unsafe {
+                [$instruction(a, e), $instruction(b, f), $instruction(c, g), $instruction(d, h)]
+            };
+            Registers(registers)
+        }};
+    }
+
+    impl Lanes for Registers {
+        #[inline(always)]
+        fn splat(value: i16) -> Self {
+            // SAFETY: as above.
+            unsafe { Self([vdupq_n_s16(value); 4]) }
+        }
+
+        #[inline(always)]
+        fn load(of: &[i16], at: usize) -> Self {
+            let Some(lanes) = of[at..].first_chunk::<LANES>() else { return Self::splat(0) };
+            let first = lanes.as_ptr();
+            // SAFETY: as above; 32 lanes are read from where 32 are.
+            unsafe { Self([0, 8, 16, 24].map(|lane| vld1q_s16(first.add(lane)))) }
+        }
+
+        #[inline(always)]
+        fn store(self) -> [i16; LANES] {
+            let mut lanes = [0; LANES];
+            for (eight, register) in lanes.as_chunks_mut::<8>().0.iter_mut().zip(self.0) {
+                // SAFETY: as above; 8 lanes are written to where 8 are.
+                unsafe { vst1q_s16(eight.as_mut_ptr(), register) };
+            }
+            lanes
+        }
+
+        #[inline(always)]
+        fn add(self, other: Self) -> Self {
+            all!(vqaddq_s16, self, other)
+        }
+
+        #[inline(always)]
+        fn sub(self, other: Self) -> Self {
+            all!(vqsubq_s16, self, other)
+        }
+
+        #[inline(always)]
+        fn max(self, other: Self) -> Self {
+            all!(vmaxq_s16, self, other)
+        }
+
+        #[inline(always)]
+        fn pick(self, other: Self, then: Self, otherwise: Self) -> Self {
+            let ([a, b, c, d], [e, f, g, h]) = (self.0, other.0);
+            let pick = |a, b, register: usize| {
+                // SAFETY: as above.
+                unsafe { vbslq_s16(vceqq_s16(a, b), then.0[register], otherwise.0[register]) }
+            };
+            Self([pick(a, e, 0), pick(b, f, 1), pick(c, g, 2), pick(d, h, 3)])
+        }
+
+        #[inline(always)]
+        fn shifted_down(self) -> Self {
+            let [a, b, c, d] = self.0;
+            // SAFETY: as above.
+            unsafe {
+                let end = vextq_s16::<1>(d, vdupq_n_s16(LOW));
+                let middle = [vextq_s16::<1>(a, b), vextq_s16::<1>(b, c), vextq_s16::<1>(c, d)];
+                Self([middle[0], middle[1], middle[2], end])
+            }
+        }
+
+        #[inline(always)]
+        fn shifted_up(self) -> Self {
+            let [a, b, c, d] = self.0;
+            // SAFETY: as above.
+            unsafe {
+                let front = vextq_s16::<7>(vdupq_n_s16(LOW), a);
+                let rest = [vextq_s16::<7>(a, b), vextq_s16::<7>(b, c), vextq_s16::<7>(c, d)];
+                Self([front, rest[0], rest[1], rest[2]])
+            }
+        }
+    }
+}
+
+#[cfg(all(test, any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod tests {
     use super::*;
     use proptest::prelude::*;
@@ -201,9 +303,12 @@ mod tests {
                     x.shifted_down(), x.shifted_up(), y.pick(L::splat(2), x, y), L::load(&a, 1),
                 ].map(L::store)
             }
+            #[cfg(target_arch = "x86_64")]
             if has_avx2() {
                 prop_assert_eq!(all::<avx2::Registers>(a, b), all::<[i16; LANES]>(a, b));
             }
+            #[cfg(target_arch = "aarch64")]
+            prop_assert_eq!(all::<neon::Registers>(a, b), all::<[i16; LANES]>(a, b));
         }
     }
 }
