@@ -1,6 +1,6 @@
 //! The rules of the code base that the compiler does not hold: where `unsafe`, threads and
-//! printing may be, how long files are, what is documented, what signatures say, who depends on
-//! whom, and under which licences.
+//! printing may be, how long files are, what is documented, why orders of memory are weak, what
+//! signatures say, who depends on whom, and under which licences.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeSet;
@@ -103,6 +103,21 @@ fn only_the_pool_makes_threads() {
         }
     }
     fail_if_any("threads are made outside runtime::pool", &found);
+}
+
+/// Of an order of memory that x86-64 never shows to be too weak, and that other processors do.
+#[test]
+fn every_relaxed_order_has_its_reason() {
+    let says_why = |text: &str| {
+        let mut comments = text.lines().filter_map(|line| line.split_once("//"));
+        comments.any(|(_, comment)| comment.contains("Relaxed"))
+    };
+    let found: Vec<String> = sources()
+        .iter()
+        .filter(|s| !s.is_test() && s.code.contains("Ordering::Relaxed") && !says_why(&s.text))
+        .map(|s| s.path.clone())
+        .collect();
+    fail_if_any("files whose `Ordering::Relaxed` has no comment that says why", &found);
 }
 
 #[test]

@@ -350,6 +350,7 @@ impl<'a> Recalibration<'a> {
         let options = self.arguments.counting();
         let counter = Counter::new(&options, header, reference, &self.known_sites)?;
         let seen = AtomicU64::new(0);
+        // Relaxed: a count to be shown.
         let watch = || run.watch("recalibrate", (0, None), seen.load(Ordering::Relaxed));
         let options = CountingPassOptions { threads: run.threads, records: &seen, watch: &watch };
         Ok(Some(count_stored(&counter, records, &options)?))

@@ -200,7 +200,7 @@ impl SpillExtent {
 struct Part {
     folder: PathBuf,
     file: File,
-    /// Bytes reserved so far.
+    /// Bytes reserved so far. Relaxed where it is but reported.
     end: AtomicU64,
 }
 
@@ -210,6 +210,7 @@ pub struct SpillFile {
     /// Those that are written to, then the sources.
     parts: Vec<Part>,
     writable: usize,
+    /// Relaxed: the folder decides nothing but where bytes are.
     turn: AtomicUsize,
 }
 
@@ -403,6 +404,7 @@ fn open_unlinked(folder: &Path, options: &OpenOptions) -> io::Result<File> {
     static COUNTER: AtomicU32 = AtomicU32::new(0);
     let mut last = io::Error::from(io::ErrorKind::AlreadyExists);
     for _ in 0..MAX_NAME_ATTEMPTS {
+        // Relaxed: every number is given once.
         let count = COUNTER.fetch_add(1, Ordering::Relaxed);
         let path = folder.join(format!(".seqloom.spill-{}-{count}", std::process::id()));
         match options.clone().create_new(true).open(&path) {

@@ -15,6 +15,7 @@
 //! let (turn, ordered, squares) = (AtomicU64::new(0), Ordered::default(), Mutex::new(Vec::new()));
 //! let work = |_worker| -> Result<(), Stopped> {
 //!     loop {
+//!         // Relaxed: every number is given once, and nothing else goes by it.
 //!         let number = turn.fetch_add(1, Ordering::Relaxed);
 //!         if number >= 100 {
 //!             return Ok(());

@@ -62,6 +62,7 @@ impl fmt::Display for ByteSize {
 pub struct Ledger {
     total_bytes: AtomicU64,
     charged_bytes: AtomicU64,
+    /// Relaxed: a number to be reported.
     peak_bytes: AtomicU64,
 }
 

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use crate::failure::lock;
 
-/// Total time and visits of one stage.
+/// Total time and visits of one stage. Relaxed: sums that decide nothing; they are whole when the
+/// workers have ended.
 #[derive(Debug, Default)]
 pub struct Stage {
     busy_ns: AtomicU64,

@@ -32,6 +32,7 @@ pub struct Console {
     stderr: Arc<File>,
     started: Instant,
     is_terminal: bool,
+    /// Relaxed: set before there are workers.
     quiet: AtomicBool,
     /// Takes all lines, also those that a quiet run does not show.
     log: OnceLock<File>,

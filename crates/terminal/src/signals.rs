@@ -17,6 +17,8 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 /// Seconds that workers have to stop in.
 const GRACE_S: libc::c_uint = 5;
 
+/// Who looks at it between tasks may do so Relaxed: nothing else goes by it, and it is seen at some
+/// later look.
 static RECEIVED: AtomicI32 = AtomicI32::new(0);
 static DEFERRED: AtomicBool = AtomicBool::new(false);
 /// Number of the process that this one ends with.

@@ -9,6 +9,11 @@
 //! * The tail of the secondary queue has no link: it can become the tail of the main one.
 //! * After [`RUN`] hand-overs within the node the secondary queue goes first: others wait for a
 //!   bounded time. (The paper throws dice; a count makes the same order each time.)
+//!
+//! Relaxed: what a place says of itself is written before it is linked, by Release; links and tails
+//! of those that wait are the holder's, and the lock's hand-over, by Release and Acquire, orders
+//! what one holder does and the next. Of an exchange that fails nothing is read. The models below
+//! try it.
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;

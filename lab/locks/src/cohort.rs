@@ -8,6 +8,9 @@
 //!   and signals the next head to take its own ticket: other nodes wait for a bounded time.
 //! * `passes` of a node is touched by the head of its queue alone.
 //! * The ticket lock does not mind which thread gives it back, which is why it can be handed on.
+//!
+//! Relaxed: a place's node is its owner's; `passes` goes from head to head by what hands the place
+//! on; of an exchange that fails nothing is read. The models below try it.
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;

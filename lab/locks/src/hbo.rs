@@ -44,6 +44,7 @@ impl Hbo {
 
     /// Tries once: who holds the lock, if that failed.
     fn attempt(&self, me: usize) -> Result<(), usize> {
+        // Relaxed: who holds the lock decides how long one waits.
         let (acquired, failed) = (Ordering::Acquire, Ordering::Relaxed);
         self.holder.compare_exchange(FREE, me, acquired, failed).map(|_| ())
     }

@@ -7,6 +7,8 @@
 //! * `tail` is null exactly while nobody holds the lock or waits for it.
 //! * The head of the queue is the holder. It alone grants, and only its successor.
 //! * A place that was the tail when it was left with a successor has, or will have, a link to it.
+//!
+//! Relaxed: of an exchange that fails nothing is read; the link that is waited for then is Acquire.
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;

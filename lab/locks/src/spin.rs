@@ -17,6 +17,7 @@ fn taken(held: &AtomicBool) -> bool {
 
 /// Loom does not know that an exchange follows at once what it replaced, and lets a thread find its
 /// own `true` for ever. One that replaces `true` by `true` changes nothing: here it is left out.
+/// Relaxed: of an exchange that fails nothing is read.
 #[cfg(loom)]
 fn taken(held: &AtomicBool) -> bool {
     held.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_err()

@@ -27,6 +27,7 @@ pub struct Ticket {
 impl Ticket {
     /// Waits for its turn.
     pub(crate) fn lock(&self) {
+        // Relaxed: every ticket is given once; `serving` orders what is done under the lock.
         let mine = self.next.fetch_add(1, Ordering::Relaxed);
         for look in 0_u32.. {
             // Acquire: what the one before did.
@@ -57,6 +58,7 @@ impl Ticket {
 
     /// Serves the next one. Any thread may do that for the holder.
     pub(crate) fn unlock(&self) {
+        // Relaxed: the holder has seen it, and nobody else changes it.
         let serving = self.serving.load(Ordering::Relaxed);
         self.serving.store(serving.wrapping_add(1), Ordering::Release);
     }

@@ -5,6 +5,7 @@
 //!
 //! Invariant: a sleeper announces itself before its last look, and the one who wakes looks for
 //! sleepers after its change. Each has a fence between the two, so that one of them sees the other.
+//! Relaxed: the fences order both, and the model below tries it. `sleeps` is a count to be shown.
 
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};

@@ -132,6 +132,7 @@ pub(crate) fn contend(run: &Contend) -> Result<Contention, Stopped> {
         released: None,
     };
     let guarded = Lock::new(run.kind.build(run.nodes), shared);
+    // Relaxed: seen at some later look, and nothing goes by it but the end.
     let (start, stop) = (Barrier::new(threads + 1), AtomicBool::new(false));
     let result =
         std::sync::Mutex::new(Contention { shares: vec![0; threads], ..Contention::default() });
@@ -230,6 +231,7 @@ pub(crate) fn uncontended_ns(kind: Kind) -> f64 {
 /// A thread cannot be started.
 pub(crate) fn ping_pong_ns(kind: Option<Kind>) -> Result<f64, Stopped> {
     let guarded = kind.map(|kind| Lock::new(kind.build(1), 0_u64));
+    // `over` is Relaxed: seen at some later look, and nothing goes by it but the end.
     let (turn, over) = (AtomicUsize::new(0), AtomicBool::new(false));
     let times = std::sync::Mutex::new(Vec::new());
     let begun = Instant::now();

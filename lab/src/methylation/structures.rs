@@ -154,6 +154,7 @@ pub(crate) fn call(options: &StructureOptions) -> Result<Counters, StructureErro
         ("format_s", &lab.times.format),
         ("wait_s", &lab.wait),
     ];
+    // Relaxed: the workers have ended.
     let mut counters = vec![("reads".to_owned(), lab.called.load(Ordering::Relaxed) as f64)];
     counters.extend(seconds.map(|(name, stage)| (name.to_owned(), stage.seconds())));
     Ok(counters)
@@ -300,6 +301,7 @@ impl Lab {
         let Worker { kernel, output, .. } = worker;
         // A read that cannot be called costs that read, as in the product.
         if self.kernel.call(kernel, &input, &self.times, output).is_ok() {
+            // Relaxed: a count.
             self.called.fetch_add(1, Ordering::Relaxed);
             lock(&self.table).extend_from_slice(&output.text);
         }
@@ -322,6 +324,7 @@ fn one_at_a_time(lab: &Lab, options: &StructureOptions) -> Result<(), StructureE
             |_| {
                 let mut worker = Worker::default();
                 loop {
+                    // Relaxed: every number is given once; reads were listed before.
                     let number = next.fetch_add(1, Ordering::Relaxed);
                     if number >= end || failure.stopped() {
                         return Ok(());

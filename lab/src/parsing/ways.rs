@@ -137,6 +137,7 @@ pub(super) struct Strategy {
     way: Way,
     is_bgzf: bool,
     reading: Reading,
+    /// Relaxed: who sees it late takes the lock once more and finds nothing.
     ended: AtomicBool,
     /// What a look at the clock costs, which is in every hold.
     clock_ns: u64,

@@ -79,6 +79,7 @@ struct Farm<'a, E: CohortEngine> {
     doors: Mutex<Vec<Option<Door>>>,
     /// The emitter takes them.
     lines: Mutex<Vec<Line>>,
+    /// Relaxed: read when all threads have ended.
     emitter_busy_ns: AtomicU64,
 }
 

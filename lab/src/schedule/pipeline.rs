@@ -51,7 +51,8 @@ struct Counter(AtomicUsize);
 /// A chunk, to be aligned by all workers.
 struct Chunk {
     slots: Vec<Mutex<Slot>>,
-    /// By worker: which slot is its next.
+    /// By worker: which slot is its next. Relaxed: every number is given once, the slot is behind
+    /// its lock, and who is furthest behind is a guess.
     next: Vec<Counter>,
     /// Slots that are not done.
     left: AtomicUsize,
@@ -72,6 +73,7 @@ struct Pipeline<'a, E: CohortEngine> {
     published: AtomicU64,
     /// Rung when there is another chunk.
     workers: WakeUp,
+    // Relaxed, both: read when all threads have ended.
     masters_busy_ns: AtomicU64,
     steals: AtomicU64,
     masters_left: AtomicUsize,

@@ -96,6 +96,7 @@ pub(crate) fn read_all(options: &ReadingOptions) -> Result<ReadCounts, ReadingEr
     let open = OpenOptions { fast5_engine: options.engine.clone(), ..OpenOptions::default() };
     let mut requests = requests(options, &open)?;
     SplitMix::new(SEED).shuffle(&mut requests);
+    // Relaxed, all three: every number is given once, and counts are read when workers have ended.
     let next = AtomicUsize::new(0);
     let (reads, samples) = (AtomicU64::new(0), AtomicU64::new(0));
     let failure = Failure::<ReadingError>::default();

@@ -169,6 +169,7 @@ fn write_all(
         let mut hand = files.scratch()?;
         let mut piece = PackedTemplates::default();
         loop {
+            // Relaxed: every number is given once.
             let sequence = next.fetch_add(1, Ordering::Relaxed);
             if sequence * plan.unit >= plan.records || failure.stopped() {
                 return Ok(());

@@ -126,7 +126,9 @@ pub(crate) struct Files {
     paths: Vec<PathBuf>,
     files: Vec<Lock<Target, Box<dyn RawLock>>>,
     ordered: Ordered<(Vec<u8>, u64)>,
+    /// Relaxed: every number is given once.
     threads: AtomicUsize,
+    /// Relaxed: a count for who watches.
     records: AtomicU64,
     counts: Arc<Mutex<OutputCounts>>,
 }

@@ -219,6 +219,8 @@ pub struct IngestTrace {
     /// How long each worker had something to do.
     pub threads: ThreadTimes,
     /// Records emitted.
+    ///
+    /// Relaxed: a count for who watches; the total is read when the workers have ended.
     pub records: AtomicU64,
     /// Templates emitted.
     pub(crate) templates: AtomicU64,

@@ -147,6 +147,7 @@ impl<'a, A: Aligner, S: BatchSink> Ingest<'a, A, S> {
         }
         let schedulers = self.shared.into_scheduler();
         let peak_held_bytes = schedulers.peak_held_bytes();
+        // Relaxed: the workers have ended.
         let records = self.trace.records.load(Ordering::Relaxed);
         let totals = IngestTotals { records, peak_held_bytes, ..IngestTotals::default() };
         let mut ingested = Ingested { totals, lane_templates: Vec::new() };
@@ -333,6 +334,7 @@ impl<'a, A: Aligner, S: BatchSink> Ingest<'a, A, S> {
     }
 
     fn count(&self, templates: &PackedTemplates) {
+        // Relaxed: a count, see `IngestTrace`.
         self.trace.records.fetch_add(templates.records, Ordering::Relaxed);
         self.trace.templates.fetch_add(templates.ends.len() as u64, Ordering::Relaxed);
     }

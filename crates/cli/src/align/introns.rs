@@ -119,6 +119,7 @@ fn look<A: Aligner>(
         let read = lanes.iter().map(|lane| lane.source.bytes_read()).sum();
         (read, lanes.iter().map(|lane| lane.source.total_bytes()).sum())
     };
+    // Relaxed: a count to be shown.
     let watch = || job.run.watch("introns", bytes(), trace.records.load(Ordering::Relaxed));
     ingest::run(inputs, aligner, &job.ingest, &trace, &watch)?;
     Ok(())

@@ -49,7 +49,7 @@ pub(super) fn paths(path: &Path, is_two: bool) -> Vec<PathBuf> {
     [1, 2].map(|mate| path.with_file_name(format!("{stem}_{mate}{suffix}"))).into()
 }
 
-/// Reads and placements.
+/// Reads and placements. Relaxed: counts, read when the workers have ended.
 #[derive(Debug, Default)]
 struct Counts {
     /// By outcome.

@@ -88,6 +88,7 @@ pub(super) struct StreamSink<'a> {
     tally: Mutex<Tally>,
     /// Where workers wait until a batch of many records is next.
     turn: Monitor<()>,
+    /// Relaxed: who waits looks under the lock of `turn`, which is taken after this is set.
     stopped: AtomicBool,
 }
 

@@ -191,6 +191,7 @@ pub(crate) fn ingest_lanes<A: Aligner>(
     first: Vec<Vec<InputBlock>>,
     collector: &Collector<'_>,
 ) -> seqloom_terminal::Result<Ingested> {
+    // Relaxed: a count to be shown.
     let watch = || job.watch("align", job.trace.records.load(Ordering::Relaxed));
     let sinks: Vec<_> = (0..job.lanes.len()).map(|lane| SortedSink::new(collector, lane)).collect();
     let outcomes = job.outcomes.as_ref();

@@ -22,6 +22,7 @@ pub(super) fn align<A: Aligner>(
     job.output.write_header(&job.header, outputs)?;
     let sink = StreamSink::new(job.output.encoding(), job.header.references(), outputs);
     job.run.plan_phases(&[("align", 1.0)]);
+    // Relaxed: a count to be shown.
     let watch = || job.watch("align", job.trace.records.load(Ordering::Relaxed));
     let judged = Judged { sink: &sink, outcomes: job.outcomes.as_ref() };
     // A sheet is not streamed: there is one lane.

@@ -147,6 +147,7 @@ fn collect<'a>(
     names: &NameSample,
     trace: &IngestTrace,
 ) -> seqloom_terminal::Result<(Collected<'a>, IngestTotals)> {
+    // Relaxed: a count to be shown.
     let watch = || job.watch("read", trace.records.load(Ordering::Relaxed));
     let together = (job.grouping == Grouping::Templates)
         .then(|| TemplateNames::new(backing, job.plan.chunk_bytes as usize));

@@ -53,6 +53,7 @@ pub(crate) fn run(arguments: &RangeArguments, console: &Console) -> seqloom_term
     let output_plan = OutputPlan::of_others(&loaded.align.output, references)?;
     let mut output = loaded.folder.create_output(task, ".bgzf")?;
     let (trace, late) = (FinishTrace::default(), Steps::new());
+    // Relaxed: a count to be shown.
     let watch = || loaded.run.watch("write", (0, None), trace.records.load(Ordering::Relaxed));
     let request = OutputRequest {
         header: &loaded.header,

@@ -32,6 +32,7 @@ pub(super) struct Pass<'a> {
     strict: bool,
     reports: bool,
     lost_path: Option<PathBuf>,
+    /// Relaxed: one who asks gets `false`, whoever it is; the list is behind its lock.
     lost_is_staged: AtomicBool,
     pub(super) components: Components,
     /// How inputs are opened.
@@ -39,6 +40,7 @@ pub(super) struct Pass<'a> {
     account: Mutex<Account>,
     /// Lines of the file of `--lost`.
     lost: Mutex<Vec<u8>>,
+    // Relaxed, all three: counts to be shown, whole when the workers have ended.
     reported: AtomicU64,
     reads: AtomicU64,
     written_bytes: AtomicU64,

@@ -199,6 +199,7 @@ struct Rows<'a, T: Table> {
     shared: Shared<Scheduler<'a, T>, ColumnsError>,
     ordered: Ordered<Encoded>,
     output: Mutex<&'a mut Output>,
+    /// Rows. Relaxed: a count for who watches; the total is read when the workers have ended.
     written: AtomicU64,
 }
 

@@ -52,6 +52,7 @@ pub(super) struct Feed {
     pub(super) header_lines: u64,
     /// The file lacks its last block, and that is allowed.
     pub(super) missing_eof: Option<Truncation>,
+    /// Relaxed: a count for who watches.
     pub(super) bytes_read: AtomicU64,
 }
 

@@ -191,6 +191,7 @@ impl AlignmentSource {
     /// Bytes of the inputs, compressed as they are, in the blocks taken so far.
     #[must_use]
     pub fn bytes_read(&self) -> u64 {
+        // Relaxed: see `Feed::bytes_read`.
         self.feeds.iter().map(|feed| feed.bytes_read.load(Ordering::Relaxed)).sum()
     }
 

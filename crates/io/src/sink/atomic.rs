@@ -458,6 +458,7 @@ fn temporary_path(final_path: &Path) -> PathBuf {
     let stem = final_path.file_name().unwrap_or_default().as_bytes();
     let mut name = OsString::from(".");
     name.push(OsStr::from_bytes(&stem[..stem.len().min(MAX_STEM_BYTES)]));
+    // Relaxed: every number is given once.
     let count = COUNTER.fetch_add(1, Ordering::Relaxed);
     name.push(format!(".seqloom.tmp-{}-{count}", std::process::id()));
     folder_of(final_path).join(name)

@@ -19,6 +19,8 @@ use super::window::{BgzfScratch, BgzfWindow};
 /// Hands out equal chunks of a file.
 #[derive(Debug)]
 pub(crate) struct Chunks {
+    /// Relaxed: every index is given once, whatever the order, and a chunk is known by its index;
+    /// who sees that all are taken learns nothing of what was read from them.
     next: AtomicU64,
     count: u64,
     chunk_bytes: u64,

@@ -40,7 +40,8 @@ pub(crate) struct Lane {
     pub(crate) start: LanePlace,
     /// Longest record, in bytes.
     pub(crate) max_record_bytes: usize,
-    /// Somewhere in BGZF something else follows: what is left is to be read as a stream.
+    /// Somewhere in BGZF something else follows: what is left is to be read as a stream. Relaxed:
+    /// set before its block is counted as delivered, by Release, and looked at after that count.
     pub(crate) leaves_bgzf: AtomicBool,
     /// That stream.
     tail: OnceLock<Tail>,
@@ -56,6 +57,10 @@ struct Tail {
 }
 
 /// How far a lane is; every counter only grows, but for `starved_since`.
+///
+/// Relaxed: they choose the lane that is read next and how far one may lead, on which no result
+/// depends, and one that is seen late is off by a few blocks. `delivered_blocks` alone says more:
+/// see [`Lane::is_exhausted`].
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     pub(crate) claimed_blocks: AtomicU64,

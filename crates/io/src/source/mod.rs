@@ -199,6 +199,7 @@ impl ReadSource {
     /// Bytes of the inputs, compressed as they are, in the blocks taken so far.
     #[must_use]
     pub fn bytes_read(&self) -> u64 {
+        // Relaxed, here and below: see `Progress` and `Lane::leaves_bgzf`.
         self.lanes.iter().map(|lane| lane.progress.raw_bytes.load(Ordering::Relaxed)).sum()
     }
 

@@ -41,6 +41,7 @@ impl ReadSource {
 
     /// How long a pipe has had nothing.
     fn starved_for(&self, lane: &Lane) -> Option<Duration> {
+        // Relaxed: see `Progress`.
         let since = lane.progress.starved_since.load(Ordering::Relaxed).checked_sub(1)?;
         Some(self.started.elapsed().saturating_sub(Duration::from_millis(since)))
     }

@@ -43,6 +43,9 @@ pub trait MarkSink {
 /// Bitmap of duplicates, shared by the threads that resolve partitions, then read by those that
 /// finish records (the hand-over between the two phases orders the memory).
 ///
+/// Relaxed: a bit is set, and a family made an earlier one, in one step each, in any order; nobody
+/// reads any before the phase has ended. Records that share a family are of one worker.
+///
 /// Query mode takes one bit per template, coordinate mode two. Bits are ordered by the numbers of
 /// templates, which are requested by their ordinals.
 #[derive(Debug)]

@@ -76,6 +76,8 @@ fn take(list: &mut &[u8]) -> Result<u64, MalformedState> {
     }
 }
 
+// Relaxed, in all of this file: marks are read when the workers that set them have ended, and set
+// by one thread that reads what others have left in files.
 fn positions(words: &[AtomicU64]) -> Box<[u8]> {
     let (mut out, mut next) = (Vec::new(), 0);
     for (index, word) in words.iter().enumerate() {

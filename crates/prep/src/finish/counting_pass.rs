@@ -51,6 +51,7 @@ pub fn counting_pass(
         let mut visitor = visitors.visitor();
         let mut scratch = StoreScratch::new()?;
         while !failure.stopped() {
+            // Relaxed: every number is given once; chunks were closed before the workers began.
             let chunk = next.fetch_add(1, Ordering::Relaxed);
             if chunk >= chunks {
                 return visitor.finish().map_err(FinishError::Hook);
@@ -98,6 +99,7 @@ fn show(
         visitor.visit(ordinal, &RecordRef::new(body)?).map_err(FinishError::Hook)?;
         records += 1;
     }
+    // Relaxed: a count for who watches.
     seen.fetch_add(records, Ordering::Relaxed);
     Ok(())
 }

@@ -156,7 +156,7 @@ pub struct FinishTrace {
     pub write: Stage,
     /// Waiting for memory or for the turn.
     pub wait: Stage,
-    /// Records written so far.
+    /// Records written so far. Relaxed: a count for who watches.
     pub records: AtomicU64,
 }
 

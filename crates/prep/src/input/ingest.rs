@@ -50,7 +50,8 @@ pub struct IngestTrace {
     pub wait: Stage,
     /// How long each worker had something to do.
     pub threads: ThreadTimes,
-    /// Records kept.
+    /// Records kept. Relaxed: a count for who watches; the total is read when the workers have
+    /// ended.
     pub records: AtomicU64,
 }
 

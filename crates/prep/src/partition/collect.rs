@@ -220,7 +220,9 @@ pub struct Collector<'a> {
     no_coordinate: ChunkStore<'a>,
     no_reference: ChunkStore<'a>,
     numbering: Numbering,
-    /// Bins of `no_coordinate` of a lane before this one are closed, by lane.
+    /// Bins of `no_coordinate` of a lane before this one are closed, by lane. Relaxed: whoever
+    /// raises it closes the bins in between, each behind its lock; a record that comes late opens
+    /// one again.
     no_coordinate_from: Box<[AtomicUsize]>,
     ends: Option<EndCollector<'a>>,
 }

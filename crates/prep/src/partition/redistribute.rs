@@ -69,7 +69,8 @@ impl RunError for RedistributeError {
 #[derive(Debug)]
 pub struct NameSample {
     max_names: usize,
-    /// No name with a greater hash can enter any more.
+    /// No name with a greater hash can enter any more. It only falls, and changes under the lock of
+    /// `names`. Relaxed: who sees an older value takes the lock for nothing, and looks again there.
     max_hash: AtomicU64,
     names: Mutex<BTreeSet<(u64, Box<[u8]>)>>,
 }
@@ -290,6 +291,7 @@ fn move_all<P: Placer>(
     let work = |_| {
         let (mut placer, mut scratch) = (placer(), StoreScratch::new()?);
         while !failure.stopped() {
+            // Relaxed: every number is given once; the chunks are behind locks.
             let source = next.fetch_add(1, Ordering::Relaxed);
             if source >= from.partitions() {
                 break;

@@ -326,6 +326,7 @@ impl<'a, C: Command, K: Checkpoints<Error = C::Error>> Pipeline<'a, '_, C, K> {
         trace: &FinishTrace,
     ) -> Result<Prepared, C::Error> {
         let (command, request) = (self.command, &self.request.output);
+        // Relaxed: a count to be shown.
         let watch = || command.watch(Phase::Write, trace.records.load(Ordering::Relaxed));
         let Bases { compared, referred } = bases;
         let mut writing = Writing::new(request, records, (applier, compared), trace, &watch)

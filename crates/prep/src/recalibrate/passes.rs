@@ -95,6 +95,7 @@ pub fn count_stored(
     let pass_bytes = if tables.copies == 0 { room_bytes } else { u64::MAX };
     let mut counts = StoredCounts::default();
     for extents in Passes::new(&tables.extents, pass_bytes, row_bytes) {
+        // Relaxed: no worker runs between passes.
         options.records.store(0, Ordering::Relaxed);
         let new = |_| Counts::new(counter.options(), &extents);
         let copies: Vec<_> = (0..tables.copies.max(1)).map(new).collect();

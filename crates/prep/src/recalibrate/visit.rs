@@ -28,6 +28,7 @@ impl<'a> CountingVisitors<'a> {
 
 impl VisitorSource for CountingVisitors<'_> {
     fn visitor(&self) -> Box<dyn RecordVisitor + '_> {
+        // Relaxed: a turn; tables are atomic and their sums the same whoever counts in which.
         let turn = self.made.fetch_add(1, Ordering::Relaxed) % self.tables.len();
         let (scratch, counts) = (CountScratch::default(), &self.tables[turn]);
         Box::new(CountingVisitor { counter: self.counter, scratch, counts })

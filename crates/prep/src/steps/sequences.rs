@@ -14,7 +14,8 @@ use super::{RecordStep, Stage, StepError, StepScratch, Verdict};
 #[derive(Debug, Default)]
 pub struct MissingSequences {
     path: PathBuf,
-    /// Index in the header, name, and whether a mapped record is there; by index.
+    /// Index in the header, name, and whether a mapped record is there; by index. Relaxed: who
+    /// notes one may check at once and sees its own; all are read when the workers have ended.
     sequences: Vec<(usize, String, AtomicBool)>,
     /// The file holds none of the header's sequences.
     are_all: bool,

@@ -68,7 +68,9 @@ pub(crate) const DEFAULT_MAX_DEATHS: u64 = 100;
 pub struct Fast5Pool {
     options: Fast5PoolOptions,
     idle: Mutex<Vec<Worker>>,
+    /// Relaxed: who sees a death late starts a worker more than the limit lets.
     deaths: AtomicU64,
+    /// Opened so far. Relaxed: every number is given once.
     files: AtomicU64,
 }
 

@@ -54,7 +54,7 @@ pub(super) struct Workers<'a> {
     /// Most entries of a pass.
     cap: u64,
     progress: &'a dyn Fn(f64),
-    /// Positions scanned and entries sorted in the pass.
+    /// Positions scanned and entries sorted in the pass. Relaxed: counts for who watches.
     scanned: AtomicU64,
     sorted: AtomicU64,
     /// Suffixes of finished passes, of the running one, and of all.
@@ -310,6 +310,7 @@ impl<'a> Workers<'a> {
                 bins.clone(),
                 Filling::new(slots, &mut worker.buffers),
             );
+            // Relaxed: read when the workers have ended.
             fits.fetch_add(usize::from(fit), Ordering::Relaxed);
         })?;
         if fits.into_inner() != self.workers.len() {
@@ -354,6 +355,7 @@ impl<'a> Workers<'a> {
         let next = AtomicUsize::new(0);
         let (sorting, sorted) = (&self.sorting, &self.sorted);
         self.run(|_, worker, failure| {
+            // Relaxed: every number is given once; the task is behind its lock.
             while let Some(task) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) {
                 let Some((mut part, sizes)) = lock(task).take() else { continue };
                 for &size in sizes {

@@ -148,6 +148,7 @@ fn flag_equal(sorted: &[u64], flags: &[AtomicU64]) {
             continue;
         }
         for place in equal.iter().map(|entry| entry & NO_PLACE).filter(|&place| place != NO_PLACE) {
+            // Relaxed: bits are set and never read before the workers have ended.
             flags[(place >> 6) as usize].fetch_or(1 << (place & 63), Ordering::Relaxed);
         }
     }

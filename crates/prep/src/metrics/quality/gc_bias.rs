@@ -148,6 +148,7 @@ impl GcWindows {
             &|| true,
             |_| {
                 let mut counts = [0_u64; BINS];
+                // Relaxed: every number is given once; pieces were made before the workers began.
                 while let Some(&(bases, from, end)) =
                     pieces.get(next.fetch_add(1, Ordering::Relaxed))
                 {

@@ -67,6 +67,7 @@ impl Pod5File {
             return Err(Pod5Error::TooManyReads { path, reads: ids.len() });
         }
         ids.shrink_to_fit();
+        // Relaxed: every number is given once.
         let number = OPENED.fetch_add(1, Ordering::Relaxed);
         Ok(Self { number, file, path, header, mapping, reads, signal, ids, starts })
     }

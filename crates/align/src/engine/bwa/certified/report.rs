@@ -48,7 +48,8 @@ impl Verdict {
     }
 }
 
-/// How many reads had which verdict.
+/// How many reads had which verdict. Relaxed: counts, whose totals are read when the workers have
+/// ended.
 #[derive(Debug, Default)]
 pub struct CertifiedReads([AtomicU64; Verdict::ALL.len()]);
 
