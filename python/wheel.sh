@@ -28,8 +28,9 @@ find "$stage" -name __pycache__ -prune -exec rm -r {} +
 mkdir "$stage/seqloom/_bin"
 install -m 755 "$program" "$stage/seqloom/_bin/seqloom"
 install -m 755 "$extension" "$stage/seqloom/_native.abi3.so"
-# The tables of lines are most of them.
-strip --strip-unneeded "$stage/seqloom/_bin/seqloom" "$stage/seqloom/_native.abi3.so"
+# The tables of lines are most of them. STRIP: of another processor than this machine's.
+# shellcheck disable=SC2086 # a command and its options
+${STRIP:-strip} --strip-unneeded "$stage/seqloom/_bin/seqloom" "$stage/seqloom/_native.abi3.so"
 "$stage/seqloom/_bin/seqloom" --dump-options |
   "$tools/bin/python" python/generate.py > "$stage/seqloom/_commands.py"
 
@@ -37,7 +38,7 @@ build() {
   (cd "$stage" && SEQLOOM_WHEEL_TAG="$1" SOURCE_DATE_EPOCH=315532800 \
     "$tools/bin/python" -m hatchling build -t wheel -d "$2" >/dev/null 2>&1)
 }
-build "cp310-abi3-linux_$(uname -m)" "$stage/probe"
+build "cp310-abi3-linux_$(tests/processor.sh "$program")" "$stage/probe"
 shown=$("$tools/bin/auditwheel" show "$stage"/probe/*.whl 2>/dev/null | tr -s '[:space:]' ' ')
 platform=$(sed -nE 's/.*following platform tag: "([a-z0-9_]+)".*/\1/p' <<< "$shown")
 rm -f "$out"/seqloom-*.whl

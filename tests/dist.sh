@@ -9,7 +9,7 @@ out=$(cd "$2" && pwd)
 cd "$(dirname "$0")/.."
 
 version=$("$program" --version | cut -d ' ' -f 2)
-name=seqloom-$version-$(uname -m)-linux
+name=seqloom-$version-$(tests/processor.sh "$program")-linux
 # An engine that does not align writes records that are invented: it is for tests.
 if ! "$program" align --engine fake ref.fa r.fq 2>&1 | grep -q "invalid value 'fake'"; then
   echo "$program has the engine of tests; build it alone, as \`make dist\` does" >&2
