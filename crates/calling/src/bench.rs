@@ -2,6 +2,7 @@
 
 use seqloom_format::signal::SignalRead;
 
+use crate::Motif;
 use crate::aligned_read::{AlignedBase, AlignedRead, AlignedSignal};
 use crate::eventalign::table::{TableOptions, TableRead, push_rows};
 use crate::eventalign::{self, EventRow, WalkScratch};
@@ -112,7 +113,8 @@ impl MadeRead {
     ///
     /// A model that is built in is not whole.
     pub fn new(bases: Vec<u8>, below: &mut dyn FnMut(u64) -> u64) -> Result<Self, ModelError> {
-        let (nucleotide, cpg) = (builtin::r9_4_1_nucleotide()?, builtin::r9_4_1_cpg()?);
+        let (nucleotide, cpg) =
+            (builtin::r9_4_1_nucleotide()?, builtin::r9_4_1_methylated(Motif::Cpg)?);
         let events = made_events(&bases, &nucleotide, below);
         let pairs =
             (0..bases.len() as u32).map(|at| AlignedBase { offset: at, position: at }).collect();
@@ -147,7 +149,7 @@ impl MadeRead {
     #[must_use]
     pub fn windows(&self) -> Windows<'_> {
         let mut ranks = Vec::new();
-        let molecule = Molecule { is_reverse: false, is_methylated: false };
+        let molecule = Molecule { is_reverse: false, methylated: None };
         push_ranks(&self.bases, molecule, self.cpg.alphabet, self.cpg.kmer_length, &mut ranks);
         let scaled = |rank: &u32| ScaledLevel::of(&self.cpg, *rank, &self.events.scaling, 0.0);
         Windows {
@@ -170,7 +172,7 @@ impl MadeRead {
 /// Bases to events: 1 to 4 for each k-mer, of 5 samples each.
 fn made_events(bases: &[u8], model: &PoreModel, below: &mut dyn FnMut(u64) -> u64) -> ReadEvents {
     let mut ranks = Vec::new();
-    let molecule = Molecule { is_reverse: false, is_methylated: false };
+    let molecule = Molecule { is_reverse: false, methylated: None };
     push_ranks(bases, molecule, model.alphabet, model.kmer_length, &mut ranks);
     let (mut events, mut of_kmer) = (Events::default(), Vec::new());
     for rank in ranks {

@@ -1,4 +1,4 @@
-//! What is computed from raw signal and alignments: events, CpG methylation, event tables.
+//! What is computed from raw signal and alignments: events, methylation, event tables.
 //!
 //! The [`flow`] brings an alignment, its bases, its reference and its signal together in one
 //! worker. [`events`] finds events in the signal and aligns them to the read by the levels of a
@@ -15,7 +15,7 @@
 //! let columns = Columns::parse(TableFormat::Nanopolish.header().trim_end().as_bytes())?;
 //! let call = columns.row(b"chr1\t-\t100\t100\tread\t3.00\t-1\t-4\t1\t1\tAACGT")?;
 //! let cutoff = Cutoff { style: CutoffStyle::Nanopolish, threshold: 2.0 };
-//! let mut sites = Frequencies::new(FrequencyOptions { cutoff, splits_groups: false });
+//! let mut sites = Frequencies::new(FrequencyOptions { cutoff, splits_groups: None });
 //! sites.add(&call);
 //! assert_eq!((sites.rows(), sites.ambiguous()), (1, 0));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -29,9 +29,11 @@ pub mod events;
 pub mod flow;
 pub mod hmm;
 pub mod methylation;
+mod motif;
 pub mod pore_model;
 
 #[cfg(test)]
 mod tests;
 
 pub use aligned_read::{AlignedBase, AlignedRead};
+pub use motif::Motif;

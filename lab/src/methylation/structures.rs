@@ -17,7 +17,7 @@ use seqloom_calling::flow::{
 use seqloom_calling::hmm::lowest_base;
 use seqloom_calling::methylation::{CallOptions, TableFormat};
 use seqloom_calling::pore_model::{ModelError, builtin};
-use seqloom_calling::{AlignedBase, AlignedRead};
+use seqloom_calling::{AlignedBase, AlignedRead, Motif};
 use seqloom_format::bam::{Flags, RecordRef, framed_records};
 use seqloom_format::signal::SignalRead;
 use seqloom_io::alignments::{
@@ -178,7 +178,7 @@ fn file(path: &Path) -> impl FnOnce(std::io::Error) -> StructureError {
 fn prepare(options: &StructureOptions) -> Result<Lab, StructureError> {
     let kernel = MethylationKernel {
         nucleotides: builtin::r9_4_1_nucleotide()?,
-        cpg: builtin::r9_4_1_cpg()?,
+        methylated: builtin::r9_4_1_methylated(Motif::Cpg)?,
         read: ReadOptions::dna(),
         call: CallOptions::default(),
         format: TableFormat::default(),

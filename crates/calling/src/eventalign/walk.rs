@@ -150,7 +150,7 @@ fn walk_piece(
     let WalkScratch { reference, ranks, levels, path, viterbi } = scratch;
     let Piece { first_event, last_event, .. } = piece;
     let window = reference.get(piece.start as usize..=piece.end as usize).unwrap_or_default();
-    let molecule = Molecule { is_reverse: walk.read.is_reverse, is_methylated: false };
+    let molecule = Molecule { is_reverse: walk.read.is_reverse, methylated: None };
     ranks.clear();
     push_ranks(window, molecule, model.alphabet, model.kmer_length, ranks);
     let scaling = walk.events.scaling;
@@ -193,7 +193,7 @@ mod tests {
     fn events_find_their_kmers_on_both_strands() {
         let model = builtin::r9_4_1_nucleotide().unwrap();
         for is_reverse in [false, true] {
-            let read = MadeRead::new(&model, Molecule { is_reverse, is_methylated: false });
+            let read = MadeRead::new(&model, Molecule { is_reverse, methylated: None });
             let rows = rows(&read, None);
             let right = rows
                 .iter()
@@ -214,7 +214,7 @@ mod tests {
     #[test]
     fn a_region_bounds_the_walk() {
         let model = builtin::r9_4_1_nucleotide().unwrap();
-        let molecule = Molecule { is_reverse: false, is_methylated: false };
+        let molecule = Molecule { is_reverse: false, methylated: None };
         let read = MadeRead::new(&model, molecule);
         let rows = rows(&read, Some(1200..=1400));
         let offsets = rows.iter().map(|row| row.offset);

@@ -10,7 +10,7 @@ use crate::eventalign::{self, EventRow, WalkScratch};
 use crate::events::ReadEvents;
 use crate::events::detect::samples_to_pa;
 use crate::events::read::{self, BasecalledRead, ReadOptions, SkipReason, align_read};
-use crate::methylation::CpgCall;
+use crate::methylation::GroupCall;
 use crate::methylation::bedmethyl::{SiteOutcome, push_outcomes};
 use crate::methylation::call::{CallOptions, CallScratch, call_read};
 use crate::methylation::frequency::Cutoff;
@@ -69,19 +69,19 @@ impl EventScratch {
     }
 }
 
-/// Calls of CpG methylation, as lines of a table.
+/// Calls of methylation, as lines of a table.
 pub struct MethylationKernel {
     /// What reads are aligned with.
     pub nucleotides: PoreModel,
     /// What sites are scored with.
-    pub cpg: PoreModel,
+    pub methylated: PoreModel,
     /// How reads are aligned.
     pub read: ReadOptions,
     /// Which groups are called.
     pub call: CallOptions,
     /// Columns.
     pub format: TableFormat,
-    /// Where groups must be, first and last C.
+    /// Where groups must be, first and last site.
     pub region: Option<RangeInclusive<u64>>,
     /// Records get tags.
     pub has_record: bool,
@@ -102,7 +102,7 @@ pub struct MethylationScratch {
 #[derive(Debug, Default)]
 pub struct MethylationOutput {
     /// The calls.
-    pub(crate) calls: Vec<CpgCall>,
+    pub(crate) calls: Vec<GroupCall>,
     /// The same as lines.
     pub text: Vec<u8>,
     /// The record with its tags.
@@ -123,13 +123,13 @@ impl MethylationKernel {
     ) -> Result<(), KernelSkip> {
         let MethylationScratch { sites, modbam, .. } = scratch;
         sites.clear();
-        push_sites(&input.aligned, &output.calls, sites);
+        push_sites(self.call.motif, &input.aligned, &output.calls, sites);
         if let Some(cutoff) = &self.outcomes {
-            push_outcomes(&input.aligned, sites, cutoff, &mut output.outcomes);
+            push_outcomes(self.call.motif, &input.aligned, sites, cutoff, &mut output.outcomes);
         }
         if self.has_record {
             output.record.extend_from_slice(input.record.body());
-            let tagging = tag_record(&mut output.record, sites, modbam);
+            let tagging = tag_record(self.call.motif, &mut output.record, sites, modbam);
             let failed =
                 |error: ModbamError| KernelSkip { key: "bad_tags", text: error.to_string() };
             output.tagging = Some(tagging.map_err(failed)?);
@@ -155,7 +155,7 @@ impl ReadKernel for MethylationKernel {
     }
 
     fn held_bytes(&self, output: &MethylationOutput) -> u64 {
-        let calls = output.calls.capacity() * size_of::<CpgCall>();
+        let calls = output.calls.capacity() * size_of::<GroupCall>();
         let outcomes = output.outcomes.capacity() * size_of::<(u64, SiteOutcome)>();
         (calls + outcomes + output.text.capacity() + output.record.capacity()) as u64
     }
@@ -176,7 +176,7 @@ impl ReadKernel for MethylationKernel {
         let calls = &mut output.calls;
         let signal = AlignedSignal { read: &input.aligned, events: &scratch.events.events };
         times.hmm.time(|| {
-            call_read(&mut scratch.call, signal, &self.cpg, &self.call, calls);
+            call_read(&mut scratch.call, signal, &self.methylated, &self.call, calls);
         });
         if let Some(region) = &self.region {
             calls.retain(|call| region.contains(&call.first) && region.contains(&call.last));

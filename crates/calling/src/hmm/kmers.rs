@@ -1,5 +1,6 @@
 //! Ranks of the k-mers of a reference window, on the strand that went through the pore.
 
+use crate::Motif;
 use crate::pore_model::Alphabet;
 
 /// Which molecule a window of the reference stands for.
@@ -7,8 +8,9 @@ use crate::pore_model::Alphabet;
 pub(crate) struct Molecule {
     /// It is the reverse complement of the window.
     pub(crate) is_reverse: bool,
-    /// The C of every CpG is methylated. Takes [`Alphabet::Cpg`].
-    pub(crate) is_methylated: bool,
+    /// Every site of this motif that is whole in the window is methylated. Takes
+    /// [`Alphabet::Methylated`].
+    pub(crate) methylated: Option<Motif>,
 }
 
 /// The lexicographically lowest base that an IUPAC code stands for; upper case. Anything else is A.
@@ -35,14 +37,12 @@ pub(crate) const fn complement(base: u8) -> u8 {
 
 /// The letter of the molecule at base `at` of `window`, which is of A, C, G and T only.
 fn letter(window: &[u8], at: usize, molecule: Molecule) -> u8 {
-    let base = window[at];
-    if molecule.is_reverse {
-        let paired = molecule.is_methylated && base == b'G' && at > 0 && window[at - 1] == b'C';
-        if paired { b'M' } else { complement(base) }
-    } else {
-        let paired = molecule.is_methylated && base == b'C' && window.get(at + 1) == Some(&b'G');
-        if paired { b'M' } else { base }
-    }
+    let base = if molecule.is_reverse { complement(window[at]) } else { window[at] };
+    let is_methylated = |motif: Motif| {
+        let site = at.checked_sub(motif.shift(molecule.is_reverse));
+        base == motif.base() && site.is_some_and(|site| motif.is_at(window, site))
+    };
+    if molecule.methylated.is_some_and(is_methylated) { b'M' } else { base }
 }
 
 /// Appends the rank of each k-mer of the molecule to `ranks`, in the order of the window: for a
@@ -74,9 +74,14 @@ pub(crate) fn push_ranks(
 mod tests {
     use super::*;
 
-    fn ranks(window: &[u8], is_reverse: bool, is_methylated: bool, alphabet: Alphabet) -> Vec<u32> {
+    fn ranks(
+        window: &[u8],
+        is_reverse: bool,
+        methylated: Option<Motif>,
+        alphabet: Alphabet,
+    ) -> Vec<u32> {
         let mut ranks = Vec::new();
-        let molecule = Molecule { is_reverse, is_methylated };
+        let molecule = Molecule { is_reverse, methylated };
         push_ranks(window, molecule, alphabet, 3, &mut ranks);
         ranks
     }
@@ -92,19 +97,31 @@ mod tests {
 
     #[test]
     fn kmers_are_ranked_on_their_own_strand() {
-        let t = |window: &[u8], is_reverse, is_methylated, alphabet, expected: &[&[u8]]| {
+        let t = |window: &[u8], is_reverse, methylated, alphabet, expected: &[&[u8]]| {
             let expected: Vec<u32> = expected.iter().map(|kmer| rank(kmer, alphabet)).collect();
-            assert_eq!(ranks(window, is_reverse, is_methylated, alphabet), expected);
+            assert_eq!(ranks(window, is_reverse, methylated, alphabet), expected);
         };
-        t(b"", false, false, Alphabet::Nucleotide, &[]);
-        t(b"AC", true, false, Alphabet::Nucleotide, &[]);
-        t(b"ACGTT", false, false, Alphabet::Nucleotide, &[b"ACG", b"CGT", b"GTT"]);
-        t(b"ACGTT", true, false, Alphabet::Nucleotide, &[b"CGT", b"ACG", b"AAC"]);
-        t(b"ACGTT", false, false, Alphabet::Cpg, &[b"ACG", b"CGT", b"GTT"]);
-        t(b"ACGTT", false, true, Alphabet::Cpg, &[b"AMG", b"MGT", b"GTT"]);
-        t(b"ACGTT", true, true, Alphabet::Cpg, &[b"MGT", b"AMG", b"AAM"]);
-        t(b"GACTC", false, true, Alphabet::Cpg, &[b"GAC", b"ACT", b"CTC"]);
-        t(b"GACTC", true, true, Alphabet::Cpg, &[b"GTC", b"AGT", b"GAG"]);
+        t(b"", false, None, Alphabet::Nucleotide, &[]);
+        t(b"AC", true, None, Alphabet::Nucleotide, &[]);
+        t(b"ACGTT", false, None, Alphabet::Nucleotide, &[b"ACG", b"CGT", b"GTT"]);
+        t(b"ACGTT", true, None, Alphabet::Nucleotide, &[b"CGT", b"ACG", b"AAC"]);
+        t(b"ACGTT", false, None, Alphabet::Methylated, &[b"ACG", b"CGT", b"GTT"]);
+        t(b"ACGTT", false, Some(Motif::Cpg), Alphabet::Methylated, &[b"AMG", b"MGT", b"GTT"]);
+        t(b"ACGTT", true, Some(Motif::Cpg), Alphabet::Methylated, &[b"MGT", b"AMG", b"AAM"]);
+        t(b"GACTC", false, Some(Motif::Cpg), Alphabet::Methylated, &[b"GAC", b"ACT", b"CTC"]);
+        t(b"GACTC", true, Some(Motif::Cpg), Alphabet::Methylated, &[b"GTC", b"AGT", b"GAG"]);
+        let t = |window, is_reverse, motif, expected| {
+            t(window, is_reverse, Some(motif), Alphabet::Methylated, expected);
+        };
+        t(b"AGCG", false, Motif::Gpc, &[b"AGM", b"GMG"]);
+        t(b"AGCG", true, Motif::Gpc, &[b"GMT", b"CGM"]);
+        t(b"GATCG", false, Motif::Dam, &[b"GMT", b"MTC", b"TCG"]);
+        t(b"GATCG", true, Motif::Dam, &[b"MTC", b"GMT", b"CGM"]);
+        t(b"CCAGG", false, Motif::Dcm, &[b"CMA", b"MAG", b"AGG"]);
+        t(b"CCAGG", true, Motif::Dcm, &[b"TGG", b"MTG", b"CMT"]);
+        // A site that is cut off is none.
+        t(b"GATGAT", false, Motif::Dam, &[b"GAT", b"ATG", b"TGA", b"GAT"]);
+        t(b"ATCGAT", true, Motif::Dam, &[b"GAT", b"CGA", b"TCG", b"ATC"]);
     }
 
     #[test]

@@ -2,8 +2,8 @@
 //!
 //! | column | here |
 //! |---|---|
-//! | 1 to 3 | sequence; position of the strand's C, 0-based, and the one after it |
-//! | 4 | `m`, 5-methylcytosine |
+//! | 1 to 3 | sequence; position of the strand's base, 0-based, and the one after it |
+//! | 4 | `m`, 5-methylcytosine, or `a`, 6-methyladenine |
 //! | 5 and 10 | Nvalid_cov = Nmod + Ncanonical + Nother |
 //! | 6 | strand |
 //! | 7, 8, 9 | columns 2 and 3 again; `255,0,0` |
@@ -14,7 +14,7 @@
 //! | 15 | Ndelete: reads with a deletion there |
 //! | 16 | Nfail: reads whose call was too ambiguous |
 //! | 17 | Ndiff: reads with another base there |
-//! | 18 | Nnocall: reads with the C, whose group was not called |
+//! | 18 | Nnocall: reads with the base, whose group was not called |
 //!
 //! A call passes by the same [`Cutoff`] as in the table of frequencies: a log-likelihood ratio of
 //! 2.0 is a probability of 0.88. These are the counts that modkit makes of the reads' MM and ML
@@ -28,6 +28,7 @@ use std::io::Write;
 
 use super::frequency::Cutoff;
 use super::sites::{CalledSite, site_offsets};
+use crate::Motif;
 use crate::aligned_read::AlignedRead;
 
 /// What one read says of one site.
@@ -47,11 +48,12 @@ pub enum SiteOutcome {
     NotCalled,
 }
 
-/// Appends what a read says of every site under its alignment to `outcomes`: the position of the C
-/// on the read's strand, and the outcome. `sites` are its called ones, in the order of the
-/// reference. A site whose C (on the reverse strand) is the first base of the alignment is not
-/// seen, as the slice of the reference begins there; it is never called.
+/// Appends what a read says of every site under its alignment to `outcomes`: the position of the
+/// base that can be methylated on the read's strand, and the outcome. `sites` are its called ones,
+/// in the order of the reference. A site that begins before the alignment, or ends more than a
+/// base after it, is not seen, as the slice of the reference ends there; it is never called.
 pub(crate) fn push_outcomes(
+    motif: Motif,
     read: &AlignedRead<'_>,
     sites: &[CalledSite],
     cutoff: &Cutoff,
@@ -60,10 +62,10 @@ pub(crate) fn push_outcomes(
     let (Some(first), Some(last)) = (read.pairs.first(), read.pairs.last()) else {
         return;
     };
-    let shift = usize::from(read.is_reverse);
+    let shift = motif.shift(read.is_reverse);
     let mut pairs = read.pairs.iter().peekable();
     let mut sites = sites.iter().peekable();
-    for offset in site_offsets(read.reference, 0, read.reference.len()) {
+    for offset in site_offsets(motif, read.reference, 0, read.reference.len()) {
         let (position, offset) = (read.start + offset as u64, offset + shift);
         if !(first.offset as usize..=last.offset as usize).contains(&offset) {
             continue;
@@ -74,7 +76,7 @@ pub(crate) fn push_outcomes(
         let call = sites.peek().filter(|site| site.position == position);
         let outcome = match (pair, call) {
             (None, _) => SiteOutcome::Deleted,
-            (Some(pair), _) if sequenced_base(read, pair.position) != Some(b'C') => {
+            (Some(pair), _) if sequenced_base(read, pair.position) != Some(motif.base()) => {
                 SiteOutcome::Different
             }
             (_, None) => SiteOutcome::NotCalled,
@@ -126,12 +128,19 @@ impl SiteCounts {
 /// Counts of sites that reads may still be added to.
 #[derive(Debug, Default)]
 pub struct BedMethyl {
+    motif: Motif,
     contig: Vec<u8>,
-    /// By position of the C and strand.
+    /// By position of the base and strand.
     open: BTreeMap<(u64, bool), SiteCounts>,
 }
 
 impl BedMethyl {
+    /// Counts of the sites of a motif.
+    #[must_use]
+    pub fn new(motif: Motif) -> Self {
+        Self { motif, ..Self::default() }
+    }
+
     /// Counts the outcomes of a read, and appends the rows of sites before it to `out`. Reads
     /// come in the order of sequence and start; only primary alignments should, as in modkit, since
     /// others count a read twice.
@@ -149,7 +158,7 @@ impl BedMethyl {
             && entry.key().0 < read.start
         {
             let ((position, is_reverse), counts) = entry.remove_entry();
-            append_row(&self.contig, position, is_reverse, &counts, out);
+            append_row(self.motif, &self.contig, position, is_reverse, &counts, out);
         }
         for &(position, outcome) in outcomes {
             self.open.entry((position, read.is_reverse)).or_default().add(outcome);
@@ -159,13 +168,14 @@ impl BedMethyl {
     /// Appends the rows of all sites that are left.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
         for ((position, is_reverse), counts) in std::mem::take(&mut self.open) {
-            append_row(&self.contig, position, is_reverse, &counts, out);
+            append_row(self.motif, &self.contig, position, is_reverse, &counts, out);
         }
         self.contig.clear();
     }
 }
 
 fn append_row(
+    motif: Motif,
     contig: &[u8],
     position: u64,
     is_reverse: bool,
@@ -179,12 +189,13 @@ fn append_row(
     }
     let end = position + 1;
     let strand = if is_reverse { '-' } else { '+' };
+    let code = char::from(motif.code());
     let percent = 100.0 * f64::from(modified) / valid.max(1) as f64;
     out.extend_from_slice(contig);
     // Writing to a Vec does not fail.
     let _ = writeln!(
         out,
-        "\t{position}\t{end}\tm\t{valid}\t{strand}\t{position}\t{end}\t255,0,0\t{valid}\t\
+        "\t{position}\t{end}\t{code}\t{valid}\t{strand}\t{position}\t{end}\t255,0,0\t{valid}\t\
          {percent:.2}\t{modified}\t{canonical}\t0\t{deleted}\t{failed}\t{different}\t{not_called}"
     );
 }

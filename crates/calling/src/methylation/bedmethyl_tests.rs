@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::aligned_read::AlignedBase;
-use crate::methylation::CpgCall;
+use crate::methylation::GroupCall;
 use crate::methylation::frequency::CutoffStyle;
 use crate::methylation::sites::push_sites;
 
@@ -41,7 +41,7 @@ fn add(table: &mut BedMethyl, read: &Read<'_>, out: &mut Vec<u8>) -> Vec<(u64, S
         reference: read.reference,
         pairs: &pairs,
     };
-    let call = |&(first, last, motif_count, ratio): &(u64, u64, u32, f64)| CpgCall {
+    let call = |&(first, last, motif_count, ratio): &(u64, u64, u32, f64)| GroupCall {
         first: read.start + first,
         last: read.start + last,
         motif_count,
@@ -50,10 +50,10 @@ fn add(table: &mut BedMethyl, read: &Read<'_>, out: &mut Vec<u8>) -> Vec<(u64, S
         context_start: 0,
         context_end: 0,
     };
-    let calls: Vec<CpgCall> = read.calls.iter().map(call).collect();
+    let calls: Vec<GroupCall> = read.calls.iter().map(call).collect();
     let (mut sites, mut outcomes) = (Vec::new(), Vec::new());
-    push_sites(&aligned, &calls, &mut sites);
-    push_outcomes(&aligned, &sites, &CUTOFF, &mut outcomes);
+    push_sites(Motif::Cpg, &aligned, &calls, &mut sites);
+    push_outcomes(Motif::Cpg, &aligned, &sites, &CUTOFF, &mut outcomes);
     table.add(&aligned, &outcomes, out);
     outcomes
 }
@@ -108,7 +108,7 @@ fn a_read_says_something_of_every_site_under_it() {
         pairs: &[],
     };
     let mut outcomes = Vec::new();
-    push_outcomes(&nothing, &[], &CUTOFF, &mut outcomes);
+    push_outcomes(Motif::Cpg, &nothing, &[], &CUTOFF, &mut outcomes);
     assert_eq!(outcomes, []);
 }
 

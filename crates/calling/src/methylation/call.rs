@@ -1,6 +1,7 @@
-//! Calls of the CpG groups of one read: the events round each group are scored with all its sites
-//! methylated and with none.
+//! Calls of the groups of sites of one read: the events round each group are scored with all its
+//! sites methylated and with none.
 
+use crate::Motif;
 use crate::aligned_read::{AlignedRead, AlignedSignal};
 use crate::events::ReadEvents;
 use crate::hmm::kmers::{Molecule, lowest_base, push_ranks};
@@ -8,27 +9,37 @@ use crate::hmm::score::{LANES, Levels, Question, ScoreScratch, score};
 use crate::hmm::{Clipping, ScaledLevel, Transitions};
 use crate::pore_model::PoreModel;
 
-use super::CpgCall;
+use super::GroupCall;
 use super::groups::{EventsByReference, Group, Walked, find};
 
 /// What decides which groups are called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallOptions {
+    /// What is called.
+    pub motif: Motif,
     /// Sites at most so many bases apart are called together; a group must be further from the
     /// start of the alignment, with its flank.
     pub(crate) gap_bp: u32,
-    /// Bases before the first and after the last C that are scored too.
+    /// Bases before and after the first bases of the first and the last site that are scored too.
     pub(crate) flank_bp: u32,
-    /// Groups with a greater distance from first to last C are not called.
+    /// Groups with a greater distance from first to last site are not called.
     pub(crate) span_limit_bp: u32,
     /// Groups need more than so many events from one end to the other.
     pub(crate) least_events: u32,
 }
 
 impl Default for CallOptions {
-    /// nanopolish's constants.
+    /// CpG with nanopolish's constants.
     fn default() -> Self {
-        Self { gap_bp: 10, flank_bp: 10, span_limit_bp: 200, least_events: 10 }
+        Self::of(Motif::Cpg)
+    }
+}
+
+impl CallOptions {
+    /// A motif with nanopolish's constants, which are the same for all.
+    #[must_use]
+    pub const fn of(motif: Motif) -> Self {
+        Self { motif, gap_bp: 10, flank_bp: 10, span_limit_bp: 200, least_events: 10 }
     }
 }
 
@@ -62,19 +73,19 @@ pub(crate) struct CallScratch {
 }
 
 /// Appends the calls of one read to `calls`, in the order of the reference. `model` has the
-/// alphabet [`Alphabet::Cpg`](crate::pore_model::Alphabet::Cpg).
+/// alphabet [`Alphabet::Methylated`](crate::pore_model::Alphabet::Methylated).
 pub(crate) fn call_read(
     scratch: &mut CallScratch,
     signal: AlignedSignal<'_>,
     model: &PoreModel,
     options: &CallOptions,
-    calls: &mut Vec<CpgCall>,
+    calls: &mut Vec<GroupCall>,
 ) {
     let AlignedSignal { read, events } = signal;
     scratch.reference.clear();
     scratch.reference.extend(read.reference.iter().copied().map(lowest_base));
     scratch.groups.clear();
-    find(&scratch.reference, options.gap_bp, &mut scratch.groups);
+    find(options.motif, &scratch.reference, options.gap_bp, &mut scratch.groups);
     collect_jobs(scratch, signal, model, options);
     let begin = calls.len();
     calls.extend(scratch.jobs.iter().map(|job| unscored(job, read, model.kmer_length)));
@@ -110,8 +121,8 @@ fn collect_jobs(
         }
         let kmers = levels.len();
         ranks.clear();
-        for is_methylated in [false, true] {
-            let molecule = Molecule { is_reverse: read.is_reverse, is_methylated };
+        for methylated in [None, Some(options.motif)] {
+            let molecule = Molecule { is_reverse: read.is_reverse, methylated };
             push_ranks(window, molecule, model.alphabet, k, ranks);
         }
         let scaled = |rank: &u32| ScaledLevel::of(model, *rank, &events.scaling, log_var);
@@ -121,10 +132,10 @@ fn collect_jobs(
 }
 
 /// The call of a job, without its scores.
-fn unscored(job: &Job, read: &AlignedRead<'_>, kmer_length: usize) -> CpgCall {
+fn unscored(job: &Job, read: &AlignedRead<'_>, kmer_length: usize) -> GroupCall {
     let Group { first, last, count } = job.group;
     let flank = kmer_length as u32;
-    CpgCall {
+    GroupCall {
         first: read.start + u64::from(first),
         last: read.start + u64::from(last),
         motif_count: count,
@@ -140,7 +151,7 @@ fn score_jobs(
     scratch: &mut CallScratch,
     events: &ReadEvents,
     is_reverse: bool,
-    calls: &mut [CpgCall],
+    calls: &mut [GroupCall],
 ) {
     let CallScratch { levels, jobs, order, score: score_scratch, .. } = scratch;
     let transitions = Transitions::new(events.events_per_base);
@@ -179,8 +190,8 @@ mod tests {
     use crate::hmm::test_read::MadeRead;
     use crate::pore_model::builtin;
 
-    fn calls(read: &MadeRead, options: &CallOptions) -> Vec<CpgCall> {
-        let model = builtin::r9_4_1_cpg().unwrap();
+    fn calls(read: &MadeRead, options: &CallOptions) -> Vec<GroupCall> {
+        let model = builtin::r9_4_1_methylated(options.motif).unwrap();
         let mut calls = Vec::new();
         let signal = AlignedSignal { read: &read.aligned(), events: &read.events };
         call_read(&mut CallScratch::default(), signal, &model, options, &mut calls);
@@ -189,22 +200,29 @@ mod tests {
 
     #[test]
     fn methylated_reads_are_distinguished_from_others_on_both_strands() {
-        let model = builtin::r9_4_1_cpg().unwrap();
-        for is_reverse in [false, true] {
-            for is_methylated in [false, true] {
-                let read = MadeRead::new(&model, Molecule { is_reverse, is_methylated });
-                let calls = calls(&read, &CallOptions::default());
-                assert!(calls.len() > 15, "{}", calls.len());
+        // Few k-mers of dam and dcm have levels of their own in nanopolish's models.
+        for (motif, least, least_ratio) in [
+            (Motif::Cpg, 15, 0.1),
+            (Motif::Gpc, 15, 0.1),
+            (Motif::Dam, 1, 0.01),
+            (Motif::Dcm, 1, 0.01),
+        ] {
+            let model = builtin::r9_4_1_methylated(motif).unwrap();
+            for (is_reverse, methylated) in
+                [(false, None), (false, Some(motif)), (true, None), (true, Some(motif))]
+            {
+                let read = MadeRead::new(&model, Molecule { is_reverse, methylated });
+                let calls = calls(&read, &CallOptions::of(motif));
+                assert!(calls.len() >= least, "{motif}: {}", calls.len());
                 for call in calls {
                     let ratio = call.log_lik_methylated - call.log_lik_unmethylated;
-                    assert!(ratio.abs() > 0.1 && (ratio > 0.0) == is_methylated, "{call:?}");
-                    let first = (call.first - 1000) as usize;
-                    assert_eq!(&read.reference[first..first + 2], b"CG");
+                    let is_right = (ratio > 0.0) == methylated.is_some();
+                    assert!(ratio.abs() > least_ratio && is_right, "{motif}: {call:?}");
+                    assert!(motif.is_at(&read.reference, (call.first - 1000) as usize));
                     let context = call.context_start as usize..call.context_end as usize;
                     let context = &read.reference[context];
                     assert_eq!(context.len() as u64, call.last - call.first + 11);
-                    let sites = context.windows(2).filter(|pair| *pair == b"CG").count();
-                    assert_eq!(sites, call.motif_count as usize);
+                    assert_eq!(motif.sites(context).count(), call.motif_count as usize);
                 }
             }
         }
@@ -212,11 +230,11 @@ mod tests {
 
     #[test]
     fn options_leave_groups_out() {
-        let model = builtin::r9_4_1_cpg().unwrap();
-        let molecule = Molecule { is_reverse: false, is_methylated: false };
+        let model = builtin::r9_4_1_methylated(Motif::Cpg).unwrap();
+        let molecule = Molecule { is_reverse: false, methylated: None };
         let read = MadeRead::new(&model, molecule);
         let all = calls(&read, &CallOptions::default());
-        let t = |options, keep: &dyn Fn(&CpgCall) -> bool| {
+        let t = |options, keep: &dyn Fn(&GroupCall) -> bool| {
             let kept: Vec<_> = all.iter().filter(|call| keep(call)).copied().collect();
             assert!(kept.len() < all.len());
             assert_eq!(calls(&read, &options), kept);
@@ -228,8 +246,8 @@ mod tests {
 
     #[test]
     fn a_read_without_events_has_no_calls() {
-        let model = builtin::r9_4_1_cpg().unwrap();
-        let mut read = MadeRead::new(&model, Molecule { is_reverse: true, is_methylated: false });
+        let model = builtin::r9_4_1_methylated(Motif::Cpg).unwrap();
+        let mut read = MadeRead::new(&model, Molecule { is_reverse: true, methylated: None });
         read.events.of_kmer.fill(crate::events::EventRange::NONE);
         assert_eq!(calls(&read, &CallOptions::default()), []);
     }

@@ -1,4 +1,4 @@
-//! How often each group of CpG sites is methylated: tables of calls to one table of frequencies.
+//! How often each group of sites is methylated: tables of calls to one table of frequencies.
 //!
 //! nanopolish's script (0.14, `calculate_methylation_frequency.py`) and f5c's `meth-freq` differ in
 //! one thing, the calls that they leave out as ambiguous: see [`CutoffStyle`]. Both are here. Rows
@@ -16,6 +16,7 @@ use seqloom_runtime::error::{Class, Place, RunError};
 
 use super::table::{CallRow, Columns, TableError};
 use super::tallies::{Absorb, Tallies};
+use crate::Motif;
 
 /// Which calls are ambiguous.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -64,8 +65,8 @@ impl Cutoff {
 pub struct FrequencyOptions {
     /// Which calls count.
     pub cutoff: Cutoff,
-    /// Count each site of a group by itself: every `CG` of the group's text.
-    pub splits_groups: bool,
+    /// Count each site of a group by itself: every one of this motif in the group's text.
+    pub splits_groups: Option<Motif>,
 }
 
 /// Why tables could not be read.
@@ -223,9 +224,11 @@ impl Frequencies {
         }
         let sequence = self.sequence_id(row.chromosome);
         let is_methylated = row.log_lik_ratio > 0.0;
-        if self.options.splits_groups && row.motif_count > 1 {
+        if let Some(motif) = self.options.splits_groups
+            && row.motif_count > 1
+        {
             let mut first = None;
-            for site in memchr::memmem::find_iter(row.sequence, b"CG") {
+            for site in motif.sites(row.sequence) {
                 let position = row.start + (site - *first.get_or_insert(site)) as u64;
                 let key = GroupKey { sequence, start: position, end: position };
                 self.count(key, 1, is_methylated, &[]);

@@ -11,6 +11,7 @@ const HEADER: &str = "chromosome\tstrand\tstart\tend\tread_name\tlog_lik_ratio\t
     log_lik_methylated\tlog_lik_unmethylated\tnum_calling_strands\tnum_motifs\tsequence\n";
 
 fn options(style: CutoffStyle, splits_groups: bool) -> FrequencyOptions {
+    let splits_groups = splits_groups.then_some(Motif::Cpg);
     let cutoff = Cutoff { style, threshold: style.default_threshold() };
     FrequencyOptions { cutoff, splits_groups }
 }

@@ -1,25 +1,26 @@
-//! Groups of CpG sites that are too close to be distinguished, and which events stand for a run of
-//! the reference.
+//! Groups of sites of a motif that are too close to be distinguished, and which events stand for a
+//! run of the reference.
 
+use crate::Motif;
 use crate::aligned_read::AlignedBase;
 use crate::events::EventRange;
 
-/// CpG sites of a reference slice that are called together. Offsets are those of the slice.
+/// Sites of a reference slice that are called together. Offsets are those of the slice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Group {
-    /// The first C.
+    /// The first base of the first site.
     pub(crate) first: u32,
-    /// The last C.
+    /// The first base of the last site.
     pub(crate) last: u32,
     /// Number of sites.
     pub(crate) count: u32,
 }
 
-/// Appends the groups of `reference` to `groups`, in its order. Sites at most `gap` apart (from C
-/// to C) share a group. `reference` is upper case.
-pub(crate) fn find(reference: &[u8], gap: u32, groups: &mut Vec<Group>) {
+/// Appends the groups of `reference` to `groups`, in its order. Sites at most `gap` apart (from
+/// first base to first base) share a group. `reference` is upper case.
+pub(crate) fn find(motif: Motif, reference: &[u8], gap: u32, groups: &mut Vec<Group>) {
     let begin = groups.len();
-    for at in memchr::memmem::find_iter(reference, b"CG") {
+    for at in motif.sites(reference) {
         let at = at as u32;
         match groups[begin..].last_mut() {
             Some(group) if at - group.last <= gap => {
@@ -118,7 +119,7 @@ mod tests {
     fn sites_group_up_to_the_gap() {
         fn t(reference: &[u8], expected: &[(u32, u32, u32)]) {
             let mut groups = Vec::new();
-            find(reference, 10, &mut groups);
+            find(Motif::Cpg, reference, 10, &mut groups);
             let groups: Vec<_> = groups.iter().map(|g| (g.first, g.last, g.count)).collect();
             assert_eq!(groups, expected);
         }

@@ -1,8 +1,9 @@
 //! Calls in the alignment itself: the tags MM, ML and MN of a BAM record.
 //!
-//! A site is written where the read has the C of it: aligned to the reference's C (on the reverse
-//! strand, to the G next to it) and read as one. Its probability is the logistic function of its
-//! group's log-likelihood ratio. Of all other bases nothing is known, which the tag says (`C+m?`).
+//! A site is written where the read has the base of it that can be methylated: aligned to the
+//! reference's (on the reverse strand, to the base that it pairs with) and read as one. Its
+//! probability is the logistic function of its group's log-likelihood ratio. Of all other bases
+//! nothing is known, which the tag says (`C+m?`, or `A+a?` for dam).
 //!
 //! Tags count on the bases that the record holds. So a supplementary record that was hard-clipped
 //! gets tags that fit what is left of the read, and MN says so; one without bases gets none. Tags
@@ -16,13 +17,20 @@ use seqloom_format::base_modifications::{
 };
 
 use super::sites::CalledSite;
+use crate::Motif;
 
 /// Tags of base modifications, today's names and those of the specification's draft.
 const TAGS: [[u8; 2]; 5] = [*b"MM", *b"ML", *b"MN", *b"Mm", *b"Ml"];
 
-/// Codes of C and G in BAM's packed bases.
-const CODE_C: u8 = 2;
-const CODE_G: u8 = 4;
+/// BAM's code of the base of a site, as the record has it.
+const fn base_code(motif: Motif, is_reverse: bool) -> u8 {
+    match (motif.base(), is_reverse) {
+        (b'A', false) => 1,
+        (b'A', true) => 8,
+        (_, false) => 2,
+        (_, true) => 4,
+    }
+}
 
 /// Why a record could not be given its tags.
 #[derive(Debug, thiserror::Error)]
@@ -53,7 +61,7 @@ pub enum Tagging {
     NotCalled,
     /// It has no bases: a secondary record, most likely.
     NoBases,
-    /// The read has no C where sites were called.
+    /// The read has no such base where sites were called.
     NoSite,
 }
 
@@ -80,6 +88,7 @@ pub(crate) fn probability(log_lik_ratio: f64) -> f64 {
 /// # Errors
 /// The record is malformed; it may then have lost tags that it had.
 pub fn tag_record(
+    motif: Motif,
     body: &mut Vec<u8>,
     sites: &[CalledSite],
     scratch: &mut ModbamScratch,
@@ -93,14 +102,14 @@ pub fn tag_record(
     if bases == 0 {
         return Ok(Tagging::NoBases);
     }
-    find_sites(&record, sites, &mut scratch.found);
+    find_sites(motif, &record, sites, &mut scratch.found);
     if scratch.found.is_empty() {
         return Ok(Tagging::NoSite);
     }
     as_sequenced(&record, &mut scratch.bases);
     scratch.mm.clear();
     let positions = scratch.found.iter().map(|&(position, _)| position);
-    let (group, code) = (ModGroup::METHYLATED_C, ModCode::Letter(b'm'));
+    let (group, code) = (ModGroup::methylated(motif.base()), ModCode::Letter(motif.code()));
     append_modifications(group, code, &scratch.bases, positions, &mut scratch.mm)?;
     scratch.ml.clear();
     scratch.ml.extend(scratch.found.iter().map(|&(_, value)| value));
@@ -113,13 +122,19 @@ pub fn tag_record(
 }
 
 /// Finds the called sites on the read as sequenced, in its order.
-fn find_sites(record: &RecordRef<'_>, sites: &[CalledSite], found: &mut Vec<(usize, u8)>) {
+fn find_sites(
+    motif: Motif,
+    record: &RecordRef<'_>,
+    sites: &[CalledSite],
+    found: &mut Vec<(usize, u8)>,
+) {
     found.clear();
     let is_reverse = record.has_flags(Flags::REVERSE);
     let Ok(mut reference) = u64::try_from(record.position()) else { return };
     let mut read = 0;
     let mut sites = sites.iter().peekable();
-    let target = |site: &CalledSite| site.position + u64::from(is_reverse);
+    let (shift, wanted) = (motif.shift(is_reverse) as u64, base_code(motif, is_reverse));
+    let target = |site: &CalledSite| site.position + shift;
     for (op, length) in record.full_cigar() {
         let end = reference + u64::from(length);
         match op {
@@ -127,8 +142,7 @@ fn find_sites(record: &RecordRef<'_>, sites: &[CalledSite], found: &mut Vec<(usi
                 while let Some(site) = sites.next_if(|site| target(site) < end) {
                     let Some(offset) = target(site).checked_sub(reference) else { continue };
                     let at = read + offset as usize;
-                    let requested = if is_reverse { CODE_G } else { CODE_C };
-                    if record.base_code(at) == Some(requested) {
+                    if record.base_code(at) == Some(wanted) {
                         found.push((at, probability_code(probability(site.log_lik_ratio))));
                     }
                 }

@@ -32,10 +32,30 @@ fn tags(body: &[u8]) -> String {
 }
 
 #[test]
+fn the_base_of_the_motif_is_tagged() {
+    let t = |motif, flags, bases: &str, at: &[u64], expected: &str| {
+        let mut body = record(flags, 11, &format!("{}M", bases.len()), bases, "");
+        tag_record(motif, &mut body, &sites(at), &mut ModbamScratch::default()).unwrap();
+        let bases = bases.len();
+        assert_eq!(tags(&body), format!("NM:i:1\tRG:Z:x\t{expected}\tMN:i:{bases}"));
+    };
+    // The A of GATC is its second base, that of the other strand pairs with the third.
+    t(Motif::Dam, 0, "AGATCGATC", &[11, 15], "MM:Z:A+a?,1,0;\tML:B:C,128,187");
+    t(Motif::Dam, 16, "AGATCGATC", &[11, 15], "MM:Z:A+a?,0,0;\tML:B:C,187,128");
+    // The second C of CCWGG on either strand.
+    t(Motif::Dcm, 0, "CCCAGGA", &[11], "MM:Z:C+m?,2;\tML:B:C,128");
+    t(Motif::Dcm, 16, "CCCAGGA", &[11], "MM:Z:C+m?,1;\tML:B:C,128");
+    // The C of GC pairs with the G before it.
+    t(Motif::Gpc, 0, "CAGCGC", &[12, 14], "MM:Z:C+m?,1,0;\tML:B:C,128,187");
+    t(Motif::Gpc, 16, "CAGCGC", &[12, 14], "MM:Z:C+m?,0,0;\tML:B:C,187,128");
+}
+
+#[test]
 fn sites_of_the_read_are_tagged() {
     let t = |flags, cigar: &str, bases: &str, at: &[u64], expected: &str| {
         let mut body = record(flags, 11, cigar, bases, "");
-        let tagging = tag_record(&mut body, &sites(at), &mut ModbamScratch::default()).unwrap();
+        let tagging =
+            tag_record(Motif::Cpg, &mut body, &sites(at), &mut ModbamScratch::default()).unwrap();
         let count = expected.matches(',').count() / 2;
         assert_eq!(tagging, Tagging::Tagged { sites: count });
         let bases = bases.len();
@@ -63,7 +83,7 @@ fn old_tags_are_removed_from_every_record() {
     let t = |cigar: &str, bases: &str, at: &[u64], expected: Tagging| {
         let mut body = record(0, 11, cigar, bases, old);
         let scratch = &mut ModbamScratch::default();
-        assert_eq!(tag_record(&mut body, &sites(at), scratch).unwrap(), expected);
+        assert_eq!(tag_record(Motif::Cpg, &mut body, &sites(at), scratch).unwrap(), expected);
         assert_eq!(tags(&body), "NM:i:1\tRG:Z:x");
     };
     t("6M", "ACGACG", &[], Tagging::NotCalled);
@@ -71,7 +91,7 @@ fn old_tags_are_removed_from_every_record() {
     t("6M", "AAGAAG", &[11, 14], Tagging::NoSite);
     t("6M", "ACGACG", &[200], Tagging::NoSite);
     let mut body = record(0, 11, "6M", "ACGACG", old);
-    tag_record(&mut body, &sites(&[11]), &mut ModbamScratch::default()).unwrap();
+    tag_record(Motif::Cpg, &mut body, &sites(&[11]), &mut ModbamScratch::default()).unwrap();
     assert_eq!(tags(&body), "NM:i:1\tRG:Z:x\tMM:Z:C+m?,0;\tML:B:C,128\tMN:i:6");
     let (mut bases, mut called) = (Vec::new(), Vec::new());
     decode_record(&RecordRef::new(&body).unwrap(), &mut bases, &mut called).unwrap();
@@ -85,7 +105,8 @@ fn malformed_records_are_refused() {
     for cut in 0..=body.len() {
         let mut body = body[..cut].to_vec();
         let is_good = RecordRef::new(&body).is_ok_and(|it| it.aux().all(|field| field.is_ok()));
-        let tagged = tag_record(&mut body, &sites(&[11]), &mut ModbamScratch::default());
+        let tagged =
+            tag_record(Motif::Cpg, &mut body, &sites(&[11]), &mut ModbamScratch::default());
         assert_eq!(tagged.is_ok(), is_good, "{cut}");
         good += u32::from(is_good);
     }

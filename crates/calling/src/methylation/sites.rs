@@ -1,15 +1,16 @@
-//! The single CpG sites of called groups. A group's ratio is that of all its sites together, and
+//! The single sites of called groups. A group's ratio is that of all its sites together, and
 //! what is made of single sites gives it to each of them, as nanopolish does.
 
-use super::CpgCall;
+use super::GroupCall;
+use crate::Motif;
 use crate::aligned_read::AlignedRead;
 use crate::hmm::kmers::lowest_base;
 
 /// A site whose group was called.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CalledSite {
-    /// Position of the C on the forward strand of the reference, 0-based, whatever the read's
-    /// strand: the C of the reverse strand is one further.
+    /// Position of the site's first base on the reference, 0-based, whatever the read's strand;
+    /// the base that can be methylated is [`Motif::shift`] further.
     pub(crate) position: u64,
     /// Natural log-likelihood ratio of the group, methylated over unmethylated.
     pub(crate) log_lik_ratio: f64,
@@ -20,23 +21,35 @@ pub struct CalledSite {
 /// Offsets of the sites in a slice of the reference, within a range of it. As the groups are found:
 /// an ambiguous base counts as the lowest that it can be.
 pub(crate) fn site_offsets(
+    motif: Motif,
     reference: &[u8],
     from: usize,
     to: usize,
 ) -> impl Iterator<Item = usize> {
+    // The longest motif has five bases.
+    let mut bases = [0; 8];
     let slice = reference.get(from..to.min(reference.len())).unwrap_or_default();
-    let is_site = |pair: &[u8]| lowest_base(pair[0]) == b'C' && lowest_base(pair[1]) == b'G';
-    let found = slice.windows(2).enumerate().filter(move |(_, pair)| is_site(pair));
+    let mut is_site = move |window: &[u8]| {
+        let bases = &mut bases[..window.len()];
+        bases.iter_mut().zip(window).for_each(|(base, &code)| *base = lowest_base(code));
+        motif.is_at(bases, 0)
+    };
+    let found = slice.windows(motif.length()).enumerate().filter(move |(_, it)| is_site(it));
     found.map(move |(offset, _)| from + offset)
 }
 
 /// Appends the sites of `calls`, in their order.
-pub(crate) fn push_sites(read: &AlignedRead<'_>, calls: &[CpgCall], sites: &mut Vec<CalledSite>) {
+pub(crate) fn push_sites(
+    motif: Motif,
+    read: &AlignedRead<'_>,
+    calls: &[GroupCall],
+    sites: &mut Vec<CalledSite>,
+) {
     for call in calls {
-        // From the first C to the G after the last one.
+        // From the first base of the first site to the last one of the last.
         let from = call.first.saturating_sub(read.start) as usize;
-        let to = call.last.saturating_sub(read.start) as usize + 2;
-        sites.extend(site_offsets(read.reference, from, to).map(|offset| CalledSite {
+        let to = call.last.saturating_sub(read.start) as usize + motif.length();
+        sites.extend(site_offsets(motif, read.reference, from, to).map(|offset| CalledSite {
             position: read.start + offset as u64,
             log_lik_ratio: call.log_lik_methylated - call.log_lik_unmethylated,
             motif_count: call.motif_count,
@@ -60,7 +73,7 @@ mod tests {
                 reference,
                 pairs: &[],
             };
-            let call = CpgCall {
+            let call = GroupCall {
                 first,
                 last,
                 motif_count: 9,
@@ -70,7 +83,7 @@ mod tests {
                 context_end: 0,
             };
             let mut sites = Vec::new();
-            push_sites(&read, &[call], &mut sites);
+            push_sites(Motif::Cpg, &read, &[call], &mut sites);
             assert!(sites.iter().all(|it| it.log_lik_ratio == 2.5 && it.motif_count == 9));
             assert_eq!(sites.iter().map(|it| it.position).collect::<Vec<_>>(), expected);
         };

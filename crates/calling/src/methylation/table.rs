@@ -1,11 +1,11 @@
-//! The table of methylation calls: one line per group of CpG sites and read.
+//! The table of methylation calls: one line per group of sites and read.
 //!
-//! Written as nanopolish 0.14 and f5c 1.x write it (positions 0-based, of the first and the last C
-//! of the group, likelihoods with two decimals), or with the columns of f5c before 1.0. Read by the
-//! names of the columns, as nanopolish's own script does, so that both programs' tables of any
-//! version serve.
+//! Written as nanopolish 0.14 and f5c 1.x write it (positions 0-based, of the first bases of the
+//! first and the last site of the group, likelihoods with two decimals), or with the columns of f5c
+//! before 1.0. Read by the names of the columns, as nanopolish's own script does, so that both
+//! programs' tables of any version serve.
 
-use super::CpgCall;
+use super::GroupCall;
 use crate::aligned_read::AlignedRead;
 use crate::eventalign::decimal::{push_fixed_double, push_integer};
 use crate::hmm::kmers::lowest_base;
@@ -42,7 +42,7 @@ impl TableFormat {
 pub(crate) fn append_calls(
     format: TableFormat,
     read: &AlignedRead<'_>,
-    calls: &[CpgCall],
+    calls: &[GroupCall],
     out: &mut Vec<u8>,
 ) {
     for call in calls {
@@ -74,9 +74,9 @@ pub struct CallRow<'a> {
     pub chromosome: &'a [u8],
     /// Strand of the read's alignment, where the table has it.
     pub(crate) is_reverse: Option<bool>,
-    /// Position of the group's first C, 0-based.
+    /// Position of the group's first site, 0-based.
     pub start: u64,
-    /// Position of its last C.
+    /// Position of its last site.
     pub end: u64,
     /// Name of the read; empty where the table has none.
     pub read_name: &'a [u8],
@@ -351,7 +351,7 @@ mod tests {
             reference: b"TTTTTTTTAACGTRCGTTTT",
             pairs: &[],
         };
-        let call = CpgCall {
+        let call = GroupCall {
             first: 100,
             last: 104,
             motif_count: 2,
@@ -368,7 +368,7 @@ mod tests {
         assert_eq!(out, b"c1\t100\t104\tr\t-2.35\t-10.00\t-7.65\t1\t2\tAACGTACGTT\n");
         // A context outside of the slice is a bug of the caller, but no panic.
         out.clear();
-        append_calls(TableFormat::F5c, &read, &[CpgCall { context_end: 99, ..call }], &mut out);
+        append_calls(TableFormat::F5c, &read, &[GroupCall { context_end: 99, ..call }], &mut out);
         assert!(out.ends_with(b"\t1\t2\t\n"));
     }
 

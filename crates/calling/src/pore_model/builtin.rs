@@ -1,18 +1,22 @@
-//! The models that come with the program: R9.4.1 DNA, 6-mers, four letters and five.
+//! The models that come with the program: R9.4.1 DNA, 6-mers, four letters, and five for each motif.
 //!
 //! Tables are little-endian `f64`: the mean levels by rank, then the standard deviations. They were
 //! made from nanopolish's text models by `examples/pack_model.rs`, rounded to the five decimals
 //! that nanopolish's own built-in models have (its text has six): all values are those of its
-//! program. `tables/NOTICE` names source and licence. Other models, R10.4.1 among them, are read
+//! program, where those of dam and dcm were read, of which there is no text. `tables/NOTICE` names source and licence. Other models, R10.4.1 among them, are read
 //! from files.
 
 use super::{Alphabet, ModelError, PoreModel};
+use crate::Motif;
 
 /// K-mers of both tables have this many letters.
 pub(crate) const KMER_LENGTH: usize = 6;
 
 static NUCLEOTIDE: &[u8] = include_bytes!("tables/r9.4.1_nucleotide_6mer.f64");
 static CPG: &[u8] = include_bytes!("tables/r9.4.1_cpg_6mer.f64");
+static GPC: &[u8] = include_bytes!("tables/r9.4.1_gpc_6mer.f64");
+static DAM: &[u8] = include_bytes!("tables/r9.4.1_dam_6mer.f64");
+static DCM: &[u8] = include_bytes!("tables/r9.4.1_dcm_6mer.f64");
 
 /// R9.4.1 DNA at 450 bases a second, letters ACGT: nanopolish's
 /// `r9.4_450bps.nucleotide.6mer.template.model`.
@@ -23,13 +27,20 @@ pub fn r9_4_1_nucleotide() -> Result<PoreModel, ModelError> {
     unpack("r9.4_450bps.nucleotide.6mer", Alphabet::Nucleotide, NUCLEOTIDE)
 }
 
-/// The same with methylated CpG, letters ACGMT: nanopolish's
-/// `r9.4_450bps.cpg.6mer.template.model`.
+/// The same with a motif's methylated base, letters ACGMT: nanopolish's
+/// `r9.4_450bps.cpg.6mer.template.model`, and its models of other motifs.
 ///
 /// # Errors
 /// None but by a bug: the tables are tested.
-pub fn r9_4_1_cpg() -> Result<PoreModel, ModelError> {
-    unpack("r9.4_450bps.cpg.6mer", Alphabet::Cpg, CPG)
+pub fn r9_4_1_methylated(motif: Motif) -> Result<PoreModel, ModelError> {
+    let table = match motif {
+        Motif::Cpg => CPG,
+        Motif::Gpc => GPC,
+        Motif::Dam => DAM,
+        Motif::Dcm => DCM,
+    };
+    let name = format!("r9.4_450bps.{}.6mer", motif.name());
+    unpack(&name, Alphabet::Methylated, table)
 }
 
 /// A model as its table, rounded: what `examples/pack_model.rs` writes.
@@ -63,14 +74,21 @@ mod tests {
             assert_eq!(model.level_mean_pa[rank], mean_pa);
             assert_eq!(model.level_stdv_pa[rank], stdv_pa);
         }
-        let (nucleotide, cpg) = (r9_4_1_nucleotide().unwrap(), r9_4_1_cpg().unwrap());
+        let (nucleotide, cpg) =
+            (r9_4_1_nucleotide().unwrap(), r9_4_1_methylated(Motif::Cpg).unwrap());
         t(&nucleotide, b"AAAAAA", 86.486_34, 1.517_85);
         t(&nucleotide, b"AAAAAT", 84.423_91, 1.517_85);
         t(&cpg, b"AAAAAA", 86.9596, 1.61061);
         t(&cpg, b"AAAAAM", 84.0604, 1.23283);
         t(&cpg, b"AAAAAT", 86.5058, 2.79715);
         assert_eq!(pack(&cpg), CPG);
-        for level in [&nucleotide, &cpg].map(|it| [&it.level_mean_pa, &it.level_stdv_pa]).concat() {
+        let [gpc, dam, dcm] =
+            [Motif::Gpc, Motif::Dam, Motif::Dcm].map(|it| r9_4_1_methylated(it).unwrap());
+        t(&gpc, b"AAAAAM", 83.9488, 2.51785);
+        for level in [&nucleotide, &cpg, &gpc, &dam, &dcm]
+            .map(|it| [&it.level_mean_pa, &it.level_stdv_pa])
+            .concat()
+        {
             assert!(level.iter().all(|&level| round(level) == level));
         }
     }

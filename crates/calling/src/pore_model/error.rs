@@ -1,6 +1,7 @@
 //! What can be wrong with a model.
 
 use super::{Alphabet, Chemistry};
+use crate::Motif;
 
 /// A model that cannot be used, and where its file says so. Lines count from 1.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -69,6 +70,18 @@ pub enum ModelError {
         found: Alphabet,
         /// What was requested.
         required: Alphabet,
+    },
+    /// The model is of another motif.
+    #[error(
+        "the model is for methylation in {found} (#alphabet {}), but that in {required} is called; \
+         a model with '#alphabet {}' is needed",
+        found.name(), required.name()
+    )]
+    WrongMotif {
+        /// What it says its M stands for.
+        found: Motif,
+        /// What is called.
+        required: Motif,
     },
     /// The model is of another chemistry.
     #[error("the model is for {found} ('{text}'), but {required} is needed")]

@@ -86,7 +86,7 @@ mod tests {
             kmer_length in 1_usize..6,
             cpg: bool,
         ) {
-            let alphabet = if cpg { Alphabet::Cpg } else { Alphabet::Nucleotide };
+            let alphabet = if cpg { Alphabet::Methylated } else { Alphabet::Nucleotide };
             let levels = vec![1.0; alphabet.rows(kmer_length).unwrap()];
             let model =
                 PoreModel::new(String::new(), alphabet, kmer_length, levels.clone(), levels)

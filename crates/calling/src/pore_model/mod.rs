@@ -25,8 +25,8 @@ pub(crate) const MAX_ROWS: usize = 1 << 24;
 pub enum Alphabet {
     /// `ACGT`.
     Nucleotide,
-    /// `ACGMT`, where M is 5-methylcytosine in a CpG.
-    Cpg,
+    /// `ACGMT`, where M is the methylated base of a [`Motif`](crate::Motif).
+    Methylated,
 }
 
 impl Alphabet {
@@ -35,7 +35,7 @@ impl Alphabet {
     pub(crate) const fn letters(self) -> &'static [u8] {
         match self {
             Self::Nucleotide => b"ACGT",
-            Self::Cpg => b"ACGMT",
+            Self::Methylated => b"ACGMT",
         }
     }
 
@@ -46,8 +46,8 @@ impl Alphabet {
             (_, b'A') => Some(0),
             (_, b'C') => Some(1),
             (_, b'G') => Some(2),
-            (Self::Nucleotide, b'T' | b'U') | (Self::Cpg, b'M') => Some(3),
-            (Self::Cpg, b'T' | b'U') => Some(4),
+            (Self::Nucleotide, b'T' | b'U') | (Self::Methylated, b'M') => Some(3),
+            (Self::Methylated, b'T' | b'U') => Some(4),
             _ => None,
         }
     }
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn ranks_are_places_in_the_dictionary() {
-        for (alphabet, kmer_length) in [(Alphabet::Nucleotide, 3), (Alphabet::Cpg, 3)] {
+        for (alphabet, kmer_length) in [(Alphabet::Nucleotide, 3), (Alphabet::Methylated, 3)] {
             let rows = alphabet.rows(kmer_length).unwrap();
             let levels = vec![1.0; rows];
             let model =

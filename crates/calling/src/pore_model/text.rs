@@ -7,6 +7,7 @@
 
 use super::error::LineDefect;
 use super::{Alphabet, ModelError, ModelRequest, PoreModel, is_deviation};
+use crate::Motif;
 
 /// Most letters of a k-mer in any alphabet under [`super::MAX_ROWS`].
 const MAX_KMER_LENGTH: usize = 12;
@@ -42,6 +43,7 @@ pub fn parse(text: &[u8], request: &ModelRequest) -> Result<PoreModel, ModelErro
 struct Table {
     model_name: Option<String>,
     kit: Option<String>,
+    motif: Option<Motif>,
     kmer_length: Option<usize>,
     rows: Vec<Row>,
     has_methylated: bool,
@@ -96,9 +98,12 @@ impl Table {
                 };
                 self.kmer_length = Some(length);
             }
-            b"alphabet" if !["nucleotide", "cpg", "u_to_t_rna"].contains(&value.as_str()) => {
-                let hint = "nucleotide, cpg and u_to_t_rna are supported";
-                return Err(LineDefect::Header { key: "alphabet", value, hint });
+            b"alphabet" => {
+                self.motif = Motif::of_name(&value);
+                if self.motif.is_none() && !["nucleotide", "u_to_t_rna"].contains(&value.as_str()) {
+                    let hint = "nucleotide, u_to_t_rna, cpg, gpc, dam and dcm are supported";
+                    return Err(LineDefect::Header { key: "alphabet", value, hint });
+                }
             }
             b"kit" => self.kit = Some(value),
             b"ont_model_name" | b"model_name" => self.model_name = Some(value),
@@ -115,7 +120,7 @@ impl Table {
         }
         let mut rank = 0;
         for &letter in kmer {
-            let Some(letter_rank) = Alphabet::Cpg.rank(letter) else {
+            let Some(letter_rank) = Alphabet::Methylated.rank(letter) else {
                 return Err(LineDefect::Letters(shown(kmer)));
             };
             self.has_methylated |= letter_rank == METHYLATED_RANK;
@@ -129,7 +134,8 @@ impl Table {
         last_line: usize,
         request: &ModelRequest,
     ) -> Result<PoreModel, ModelError> {
-        let alphabet = if self.has_methylated { Alphabet::Cpg } else { Alphabet::Nucleotide };
+        let alphabet =
+            if self.has_methylated { Alphabet::Methylated } else { Alphabet::Nucleotide };
         let kmer_length = self.kmer_length.unwrap_or(0);
         let expected = alphabet.rows(kmer_length).ok_or(ModelError::KmerLength { kmer_length })?;
         if alphabet == Alphabet::Nucleotide {
@@ -168,7 +174,7 @@ impl Table {
         let names =
             [self.kit.as_deref(), self.model_name.as_deref()].map(Option::unwrap_or_default);
         let model = PoreModel::new(names[1].to_owned(), alphabet, kmer_length, means, stdvs)?;
-        request.check(&model, names)?;
+        request.check(&model, self.motif, names)?;
         Ok(model)
     }
 }
@@ -230,7 +236,12 @@ mod tests {
         t(&format!("{columns}{nucleotide}\n\n"), "", Alphabet::Nucleotide, 2);
         t(&nucleotide.replace('\n', "\r\n").replace('\t', "  "), "", Alphabet::Nucleotide, 2);
         t(&nucleotide.replace('T', "u"), "", Alphabet::Nucleotide, 2);
-        t(&format!("#model_name y\n#alphabet cpg\n{}", rows(b"ACGMT", 3)), "y", Alphabet::Cpg, 3);
+        t(
+            &format!("#model_name y\n#alphabet cpg\n{}", rows(b"ACGMT", 3)),
+            "y",
+            Alphabet::Methylated,
+            3,
+        );
         let backwards: Vec<_> = nucleotide.lines().rev().collect();
         t(&backwards.join("\n"), "", Alphabet::Nucleotide, 2);
     }
@@ -262,7 +273,7 @@ mod tests {
         t(&format!("#k\t3\n{good}"), &["line 2", "not 3 letters"]);
         t(&format!("{good}#k\t3\n"), &["line 17", "#k"]);
         t(&format!("#k\t0\n{good}"), &["line 1", "#k", "'0'"]);
-        t(&format!("#alphabet\tgpc\n{good}"), &["line 1", "'gpc'"]);
+        t(&format!("#alphabet\tgcg\n{good}"), &["line 1", "'gcg'"]);
         t("AAAAAAAAAAAAAAAAAAAAA\t1\t2\n", &["line 1", "not 12 letters"]);
         t("MAAAAAAAAAAA\t1\t2\n", &["k-mers of 12 letters"]);
     }
@@ -278,7 +289,8 @@ mod tests {
         assert!(matches!(wrong, ModelError::WrongChemistry { .. }), "{wrong}");
         let wrong = parse(ModelRequest { kmer_length: Some(6), ..any }).unwrap_err();
         assert_eq!(wrong, ModelError::WrongKmerLength { found: 2, required: 6 });
-        let wrong = parse(ModelRequest { alphabet: Some(Alphabet::Cpg), ..any }).unwrap_err();
+        let wrong =
+            parse(ModelRequest { alphabet: Some(Alphabet::Methylated), ..any }).unwrap_err();
         assert!(matches!(wrong, ModelError::WrongAlphabet { .. }), "{wrong}");
     }
 }

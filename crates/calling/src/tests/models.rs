@@ -4,6 +4,7 @@ use std::path::Path;
 
 use seqloom_testkit::skip;
 
+use crate::Motif;
 use crate::pore_model::{Alphabet, Chemistry, ModelRequest, PoreModel, builtin, text, uncalled4};
 
 fn read(folder: &Path, name: &str, missing_stdv_pa: Option<f64>) -> PoreModel {
@@ -29,10 +30,41 @@ fn the_tables_that_are_built_in_are_nanopolish_s() {
     let Some(folder) = skip::data("nanopore/models/nanopolish/etc/r9-models") else { return };
     for (name, built_in) in [
         ("r9.4_450bps.nucleotide.6mer.template.model", builtin::r9_4_1_nucleotide().unwrap()),
-        ("r9.4_450bps.cpg.6mer.template.model", builtin::r9_4_1_cpg().unwrap()),
+        ("r9.4_450bps.cpg.6mer.template.model", builtin::r9_4_1_methylated(Motif::Cpg).unwrap()),
+        ("r9.4_450bps.gpc.6mer.template.model", builtin::r9_4_1_methylated(Motif::Gpc).unwrap()),
     ] {
         let model = read(&folder, name, None);
         assert_eq!(builtin::pack(&model), builtin::pack(&built_in), "{name}");
+    }
+}
+
+/// nanopolish's program has four numbers a k-mer, the first two of which are level and deviation.
+/// Of two of these tables there is no text; the calls show which is which motif's
+/// (`nanopolish/calls.rs`).
+#[test]
+fn the_tables_of_motifs_are_in_nanopolish_s_program() {
+    const ROW_BYTES: usize = 32;
+    let path = Path::new("/usr/bin/nanopolish");
+    let Ok(program) = std::fs::read(path) else {
+        skip::skip("nanopolish is not installed");
+        return;
+    };
+    for motif in Motif::ALL {
+        let model = builtin::r9_4_1_methylated(motif).unwrap();
+        let levels = model.level_mean_pa.iter().zip(&model.level_stdv_pa);
+        let rows: Vec<[u8; 16]> = levels
+            .map(|(mean, stdv)| {
+                let bytes = [mean.to_le_bytes(), stdv.to_le_bytes()];
+                *bytes.as_flattened().first_chunk().unwrap()
+            })
+            .collect();
+        let is_table = |at: usize| {
+            let there = program[at..].chunks(ROW_BYTES);
+            there.zip(&rows).filter(|(there, row)| there.starts_with(&row[..])).count()
+                == rows.len()
+        };
+        let mut starts = memchr::memmem::find_iter(&program, &rows[0]);
+        assert!(starts.any(is_table), "{motif}");
     }
 }
 
@@ -47,19 +79,23 @@ fn every_model_in_text_is_read() {
     let nanopolish = root.join("nanopolish/etc/r9-models");
     t(&nanopolish, "r9.4_450bps.nucleotide.5mer.template.model", Alphabet::Nucleotide, 5);
     t(&nanopolish, "r9.4_70bps.u_to_t_rna.5mer.template.model", Alphabet::Nucleotide, 5);
-    t(&nanopolish, "r9_250bps.cpg.6mer.template.model", Alphabet::Cpg, 6);
+    t(&nanopolish, "r9_250bps.cpg.6mer.template.model", Alphabet::Methylated, 6);
     t(&nanopolish, "r9_250bps.nucleotide.6mer.complement.pop1.model", Alphabet::Nucleotide, 6);
-    t(&f5c, "r9-models/r9.5_450bps.cpg.6mer.template.round9.model", Alphabet::Cpg, 6);
+    t(&f5c, "r9-models/r9.5_450bps.cpg.6mer.template.round9.model", Alphabet::Methylated, 6);
     t(&f5c, "rna004-models/rna004.nucleotide.5mer.model", Alphabet::Nucleotide, 5);
     let legacy = root.join("kmer_models/legacy");
     t(&legacy, "legacy_r9.4_180mv_450bps_6mer/template_median68pA.model", Alphabet::Nucleotide, 6);
+    t(&nanopolish, "r9.4_450bps.gpc.6mer.template.model", Alphabet::Methylated, 6);
     // Methylation in GpC is not CpG, and levels without deviations are not enough.
-    let refused = |path: &Path, why: &str| {
-        let error = text::parse(&std::fs::read(path).unwrap(), &ModelRequest::default());
-        assert!(error.unwrap_err().to_string().contains(why));
+    let refused = |path: &Path, motif, why: &str| {
+        let request = ModelRequest { motif, ..ModelRequest::default() };
+        let error = text::parse(&std::fs::read(path).unwrap(), &request);
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains(why), "{error}");
     };
-    refused(&nanopolish.join("r9.4_450bps.gpc.6mer.template.model"), "'gpc'");
-    refused(&root.join("kmer_models/rna_r9.4_180mv_70bps/5mer_levels_v1.txt"), "2 columns");
+    let gpc = nanopolish.join("r9.4_450bps.gpc.6mer.template.model");
+    refused(&gpc, Some(Motif::Cpg), "methylation in GC (#alphabet gpc), but that in CG");
+    refused(&root.join("kmer_models/rna_r9.4_180mv_70bps/5mer_levels_v1.txt"), None, "2 columns");
 }
 
 #[test]

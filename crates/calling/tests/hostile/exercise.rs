@@ -1,6 +1,7 @@
 //! What the parsers of this crate must survive, whatever the bytes. The property tests next to this
 //! file and the fuzz targets call the same functions; each panics where a promise is broken.
 
+use seqloom_calling::Motif;
 use seqloom_calling::methylation::{
     Columns, Cutoff, CutoffStyle, Frequencies, FrequencyOptions, TableFormat, append_row,
 };
@@ -12,7 +13,7 @@ pub(crate) fn methylation_table(text: &[u8]) {
     let mut lines = text.split(|&byte| byte == b'\n');
     let Ok(columns) = Columns::parse(lines.next().unwrap_or_default()) else { return };
     let cutoff = Cutoff { style: CutoffStyle::Nanopolish, threshold: 0.5 };
-    let mut counted = [true, false]
+    let mut counted = [None, Some(Motif::Cpg), Some(Motif::Dcm)]
         .map(|splits_groups| Frequencies::new(FrequencyOptions { cutoff, splits_groups }));
     for line in lines {
         let Ok(row) = columns.row(line) else { continue };

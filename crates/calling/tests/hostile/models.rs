@@ -15,7 +15,7 @@ fn changes() -> impl Strategy<Value = Vec<Change>> {
 fn good_text() -> Vec<u8> {
     let mut text = b"#ont_model_name\tx\n#kit\tr9.4_450bps\n#k\t2\nkmer\tlevel_mean\n".to_vec();
     for rank in 0..25 {
-        Alphabet::Cpg.append_kmer(rank, 2, &mut text);
+        Alphabet::Methylated.append_kmer(rank, 2, &mut text);
         text.extend_from_slice(format!("\t{rank}.25\t1.5\t0.1\n").as_bytes());
     }
     text

@@ -3,10 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
+use seqloom_calling::Motif;
 use seqloom_calling::methylation::{Cutoff, CutoffStyle, Frequencies, FrequencyOptions};
 use seqloom_io::{Output, OutputError};
 use seqloom_terminal::Console;
 
+use super::motif::MotifName;
 use crate::same_file::refuse_same_file;
 
 /// Which program's rule for ambiguous calls.
@@ -39,6 +41,15 @@ pub(crate) struct FrequencyArguments {
     /// Count each site of a group by itself
     #[arg(short, long)]
     split_groups: bool,
+    /// What was called, for --split-groups
+    #[arg(
+        short = 'q',
+        long,
+        value_name = "MOTIF",
+        default_value = "cpg",
+        requires = "split_groups"
+    )]
+    motif: MotifName,
     /// Say nothing but errors
     #[arg(long)]
     quiet: bool,
@@ -66,7 +77,7 @@ pub(super) fn run(
     let threshold = arguments.threshold.unwrap_or_else(|| style.default_threshold());
     let mut frequencies = Frequencies::new(FrequencyOptions {
         cutoff: Cutoff { style, threshold },
-        splits_groups: arguments.split_groups,
+        splits_groups: arguments.split_groups.then(|| Motif::from(arguments.motif)),
     });
     for path in &arguments.calls {
         frequencies.read(path)?;

@@ -1,15 +1,15 @@
-//! `seqloom signal methylation`: CpG methylation from raw signal.
+//! `seqloom signal methylation`: methylation of a motif from raw signal.
 
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use seqloom_calling::AlignedRead;
 use seqloom_calling::events::ReadOptions;
 use seqloom_calling::flow::{Committed, MethylationKernel, MethylationOutput};
 use seqloom_calling::methylation::{
     BedMethyl, CallOptions, Cutoff, CutoffStyle, ModbamScratch, TableFormat, tag_record,
 };
 use seqloom_calling::pore_model::{Alphabet, ModelRequest, PoreModel, builtin};
+use seqloom_calling::{AlignedRead, Motif};
 use seqloom_format::bam::{Flags, RecordRef, framed_records};
 use seqloom_io::sidecars::with_suffix;
 use seqloom_io::{AtomicFile, Publication};
@@ -21,6 +21,7 @@ use super::calling_sinks::{BamSink, TextSink};
 use super::error::PassError;
 use super::model::bad_builtin;
 use super::model::load_model;
+use super::motif::MotifName;
 use super::pass::Pass;
 use crate::output::arguments::refuse_cram;
 
@@ -47,11 +48,20 @@ const CUTOFF: Cutoff = Cutoff { style: CutoffStyle::Nanopolish, threshold: 2.0 }
 pub(crate) struct MethylationArguments {
     #[command(flatten)]
     call: CallArguments,
+    /// Motif whose methylation is called
+    #[arg(
+        short = 'q',
+        long,
+        visible_alias = "methylation",
+        value_name = "MOTIF",
+        default_value = "cpg"
+    )]
+    motif: MotifName,
     /// Columns of the table
     #[arg(long, value_name = "PROGRAM", default_value = "nanopolish")]
     format: Format,
-    /// Pore model of bases and methylated C, in nanopolish's or f5c's form [default: R9.4.1 CpG,
-    /// 6-mers]
+    /// Pore model of bases and the motif's methylated base (M), in nanopolish's or f5c's form
+    /// [default: nanopolish's for the motif, R9.4.1 DNA, 6-mers]
     #[arg(long, visible_alias = "meth-model", value_name = "FILE")]
     methylation_model: Option<PathBuf>,
     /// Write the records with their calls as MM and ML tags to this BAM; tags that they came with
@@ -74,20 +84,22 @@ pub(super) fn run(
         Format::Nanopolish => TableFormat::Nanopolish,
         Format::F5c => TableFormat::F5c,
     };
+    let motif = Motif::from(arguments.motif);
     let kernel = MethylationKernel {
-        cpg: cpg_model(arguments, &job.nucleotides)?,
+        methylated: methylated_model(motif, arguments, &job.nucleotides)?,
         nucleotides: job.nucleotides.clone(),
         read: ReadOptions::dna(),
-        call: CallOptions::default(),
+        call: CallOptions::of(motif),
         format,
         region: job.region(),
         has_record: arguments.modbam.is_some(),
         outcomes: arguments.bedmethyl.is_some().then_some(CUTOFF),
     };
     let mut table = TextSink::create(&arguments.call.output, format.header().as_bytes())?;
-    let create = |path: &PathBuf| ModbamSink::create(path, &job);
+    let create = |path: &PathBuf| ModbamSink::create(path, motif, &job);
     let mut bam = arguments.modbam.as_ref().map(create).transpose()?;
-    let mut bed = arguments.bedmethyl.as_ref().map(|path| BedSink::create(path)).transpose()?;
+    let mut bed =
+        arguments.bedmethyl.as_ref().map(|path| BedSink::create(path, motif)).transpose()?;
     let totals = job.call(&pass, &kernel, |committed| {
         if let Some(Ok(output)) = committed.outcome {
             table.write(&output.text)?;
@@ -131,9 +143,9 @@ struct BedSink {
 }
 
 impl BedSink {
-    fn create(path: &Path) -> Result<Self, PassError> {
+    fn create(path: &Path, motif: Motif) -> Result<Self, PassError> {
         let text = TextSink::create(path, b"")?;
-        Ok(Self { text, counts: BedMethyl::default(), rows: Vec::new() })
+        Ok(Self { text, counts: BedMethyl::new(motif), rows: Vec::new() })
     }
 
     fn add(
@@ -171,14 +183,15 @@ impl BedSink {
 /// The records of the BAM, those of the region where there is one, with the tags of their calls.
 struct ModbamSink {
     bam: BamSink,
+    motif: Motif,
     scratch: ModbamScratch,
     body: Vec<u8>,
 }
 
 impl ModbamSink {
-    fn create(path: &Path, job: &Job) -> seqloom_terminal::Result<Self> {
+    fn create(path: &Path, motif: Motif, job: &Job) -> seqloom_terminal::Result<Self> {
         let bam = BamSink::create(path, job.header())?;
-        Ok(Self { bam, scratch: ModbamScratch::default(), body: Vec::new() })
+        Ok(Self { bam, motif, scratch: ModbamScratch::default(), body: Vec::new() })
     }
 
     fn add(
@@ -206,7 +219,7 @@ impl ModbamSink {
         }
         self.body.clear();
         self.body.extend_from_slice(body);
-        tag_record(&mut self.body, &[], &mut self.scratch)
+        tag_record(self.motif, &mut self.body, &[], &mut self.scratch)
             .map_err(|error| PassError::Input(error.to_string()))?;
         self.bam.write(&self.body)
     }
@@ -221,24 +234,27 @@ fn record_of(framed: &[u8]) -> Option<RecordRef<'_>> {
 }
 
 /// The model that sites are scored with; its k-mers must be as long as those of the other.
-fn cpg_model(
+fn methylated_model(
+    motif: Motif,
     arguments: &MethylationArguments,
     nucleotides: &PoreModel,
 ) -> seqloom_terminal::Result<PoreModel> {
     let kmer_length = nucleotides.kmer_length;
     if let Some(path) = &arguments.methylation_model {
         let request = ModelRequest {
-            alphabet: Some(Alphabet::Cpg),
+            alphabet: Some(Alphabet::Methylated),
+            motif: Some(motif),
             kmer_length: Some(kmer_length),
             chemistry: None,
         };
         return load_model(path, &request);
     }
-    let model = builtin::r9_4_1_cpg().map_err(bad_builtin)?;
+    let model = builtin::r9_4_1_methylated(motif).map_err(bad_builtin)?;
     if model.kmer_length != kmer_length {
         let text = format!(
-            "the model of --kmer-model has {kmer_length}-mers, that of methylated sites which \
-             comes with the program {}-mers; give one with --methylation-model",
+            "the model of --kmer-model has {kmer_length}-mers, that of methylated {motif} which \
+             comes with the program {}-mers of R9.4.1 DNA; give a table of all {kmer_length}-mers \
+             of A, C, G, T and M with --methylation-model",
             model.kmer_length
         );
         return Err(PassError::Usage(text).into());

@@ -20,6 +20,7 @@ mod join;
 mod merge;
 mod methylation;
 mod model;
+mod motif;
 mod pass;
 mod region;
 mod skim;

@@ -62,6 +62,7 @@ pub(super) fn nucleotide_model(
     if let Some(path) = path {
         let request = ModelRequest {
             alphabet: Some(Alphabet::Nucleotide),
+            motif: None,
             kmer_length: None,
             chemistry: found,
         };

@@ -68,6 +68,7 @@ mod signal;
 mod signal_frequency;
 mod signal_hostile;
 mod signal_methylation;
+mod signal_motifs;
 mod signal_pool;
 mod signal_refusals;
 mod signal_roundtrip;

@@ -9,7 +9,7 @@ use crate::common::{Run, folder, has, json_number, run, seqloom, words};
 use seqloom_testkit::skip::{data, skip};
 
 /// 112 reads of E. coli, R9.4, with the calls that nanopolish 0.14 makes of them.
-struct Ecoli {
+pub(crate) struct Ecoli {
     here: tempfile::TempDir,
     set: PathBuf,
     expected: PathBuf,
@@ -18,7 +18,7 @@ struct Ecoli {
 /// Where the reference is known.
 const REGION: &str = "tig00000001:191107-209252";
 
-fn ecoli() -> Option<Ecoli> {
+pub(crate) fn ecoli() -> Option<Ecoli> {
     let set = data("nanopore/f5c_ecoli_2kb/ecoli_2kb_region")?;
     let expected =
         data("nanopore/nanopolish_expected_ecoli/draft_reconstructed.call-methylation.tsv")?;
@@ -33,11 +33,11 @@ fn ecoli() -> Option<Ecoli> {
 }
 
 impl Ecoli {
-    fn at(&self, name: &str) -> PathBuf {
+    pub(crate) fn at(&self, name: &str) -> PathBuf {
         self.here.path().join(name)
     }
 
-    fn fast5(&self) -> PathBuf {
+    pub(crate) fn fast5(&self) -> PathBuf {
         self.set.join("fast5_files")
     }
 
@@ -61,7 +61,7 @@ impl Ecoli {
     }
 
     /// Calls with reads from the file.
-    fn methylation(&self, bam: &Path, signal: &Path, rest: &str) -> Run {
+    pub(crate) fn methylation(&self, bam: &Path, signal: &Path, rest: &str) -> Run {
         let reads = self.reads();
         self.line("methylation", bam, signal, &format!("--reads {} {rest}", reads.display()))
     }
@@ -101,7 +101,7 @@ impl Ecoli {
     }
 
     /// What nanopolish makes of these records.
-    fn nanopolish(&self, command: &str, sam: &Path) -> String {
+    pub(crate) fn nanopolish(&self, command: &str, sam: &Path) -> String {
         let (reads, draft) = (self.at("reads.fasta"), self.at("draft.fa"));
         let bam = sam.with_extension("sorted.bam");
         fs::copy(self.reads(), &reads).unwrap();
@@ -114,7 +114,7 @@ impl Ecoli {
     }
 
     /// The first reads, so that a run takes no time: a BAM of records of these, sorted.
-    fn few(&self, edit: impl Fn(usize, &mut Vec<String>)) -> PathBuf {
+    pub(crate) fn few(&self, edit: impl Fn(usize, &mut Vec<String>)) -> PathBuf {
         let path = self.at("few.sam");
         let bam = self.bam();
         let text = run(&mut words(&format!("samtools view -h {}", bam.display()))).ok().text();
@@ -152,7 +152,7 @@ fn complement(bases: &str) -> String {
 type Call = (f64, String);
 
 /// Calls by place and read.
-type Calls = BTreeMap<String, Call>;
+pub(crate) type Calls = BTreeMap<String, Call>;
 
 /// Rows whose first columns, as many as `named`, say place and read.
 fn rows<'a>(lines: impl Iterator<Item = &'a str>, named: usize) -> Calls {
@@ -166,7 +166,7 @@ fn rows<'a>(lines: impl Iterator<Item = &'a str>, named: usize) -> Calls {
 }
 
 /// A table with nanopolish's columns.
-fn calls(text: &str) -> Calls {
+pub(crate) fn calls(text: &str) -> Calls {
     let mut lines = text.lines();
     assert!(
         lines.next().unwrap().starts_with("chromosome\tstrand\tstart\tend\tread_name\tlog_lik")
@@ -176,7 +176,7 @@ fn calls(text: &str) -> Calls {
 
 /// There are the same calls, with the same ratios, and none on which anybody would flip.
 #[track_caller]
-fn assert_same(found: &Calls, expected: &Calls) {
+pub(crate) fn assert_same(found: &Calls, expected: &Calls) {
     let missing: Vec<_> = expected.keys().filter(|key| !found.contains_key(*key)).collect();
     let more: Vec<_> = found.keys().filter(|key| !expected.contains_key(*key)).collect();
     assert!(missing.is_empty() && more.is_empty(), "missing {missing:?}, more {more:?}");

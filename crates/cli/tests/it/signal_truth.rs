@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::common::{folder, run, seqloom};
+use seqloom_calling::Motif;
 use seqloom_calling::pore_model::builtin;
 use seqloom_testkit::nanopore::{Level, NanoporeOptions, NanoporeRun, simulate};
 
@@ -20,7 +21,7 @@ fn signal(line: &str, here: &Path) -> Command {
 }
 
 fn simulated() -> NanoporeRun {
-    let model = builtin::r9_4_1_cpg().unwrap();
+    let model = builtin::r9_4_1_methylated(Motif::Cpg).unwrap();
     let level_of = |kmer: &[u8]| {
         let rank = model.rank(kmer).unwrap();
         Level {

@@ -10,6 +10,7 @@ use seqloom_testkit::skip;
 use super::super::real_reads::{folder, reads};
 use super::inputs::{Alignment, Inputs, draft};
 use super::referee::{ALIGNMENTS, Referee};
+use crate::Motif;
 use crate::aligned_read::AlignedSignal;
 use crate::hmm::kmers::lowest_base;
 use crate::methylation::call::{CallOptions, CallScratch, call_read};
@@ -29,9 +30,9 @@ fn is_called(alignment: &Alignment) -> bool {
     alignment.mapq >= 20
 }
 
-fn theirs(referee: &Referee) -> Calls {
+fn theirs(referee: &Referee, motif: Motif) -> Calls {
     let mut calls = Calls::new();
-    for line in referee.nanopolish("call-methylation", &[]).lines().skip(1) {
+    for line in referee.nanopolish("call-methylation", &["-q", motif.name()]).lines().skip(1) {
         let fields: Vec<&str> = line.split('\t').collect();
         let key = [&fields[..5], &fields[9..11]].concat().join(" ");
         let scores = [5, 6, 7].map(|at| fields[at].parse().unwrap());
@@ -40,15 +41,15 @@ fn theirs(referee: &Referee) -> Calls {
     calls
 }
 
-fn ours(inputs: &Inputs) -> Calls {
-    let model = builtin::r9_4_1_cpg().unwrap();
+fn ours(inputs: &Inputs, motif: Motif) -> Calls {
+    let model = builtin::r9_4_1_methylated(motif).unwrap();
     let (mut scratch, mut found) = (CallScratch::default(), Vec::new());
     let mut calls = Calls::new();
     for alignment in &inputs.alignments {
         let events = inputs.read(alignment).1;
         let read = inputs.aligned(alignment);
         found.clear();
-        let options = CallOptions::default();
+        let options = CallOptions::of(motif);
         call_read(
             &mut scratch,
             AlignedSignal { read: &read, events },
@@ -110,8 +111,16 @@ fn compare(mut theirs: Calls, mut ours: Calls) -> u32 {
 fn compare_with_nanopolish(all: bool) {
     let Some(mut referee) = Referee::new(all) else { return };
     referee.inputs.alignments.retain(is_called);
-    let count = compare(theirs(&referee), ours(&referee.inputs));
-    assert!(count > if all { 16_000 } else { 300 }, "{count}");
+    for (motif, few, many) in [
+        (Motif::Cpg, 300, 16_000),
+        (Motif::Gpc, 300, 16_000),
+        (Motif::Dam, 40, 2_000),
+        (Motif::Dcm, 20, 1_000),
+    ] {
+        print!("{motif}: ");
+        let count = compare(theirs(&referee, motif), ours(&referee.inputs, motif));
+        assert!(count > if all { many } else { few }, "{motif}: {count}");
+    }
 }
 
 #[test]
@@ -156,7 +165,7 @@ fn without_strand(key: &str) -> Key {
 fn all_calls_are_those_that_f5c_expects() {
     let Some(data) = folder() else { return };
     let inputs = Inputs::new(&data.join(ALIGNMENTS), &draft(&data), reads(&data));
-    let ours = ours(&inputs).into_iter();
+    let ours = ours(&inputs, Motif::Cpg).into_iter();
     let ours = ours.map(|(key, scores)| (without_strand(&key), scores)).collect();
     assert_eq!(compare(expected_of_f5c(&data), ours), 16_998);
 }
