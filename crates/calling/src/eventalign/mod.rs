@@ -1,9 +1,10 @@
 //! Event tables: which event belongs to which base of the reference.
 //!
-//! [`align`] walks along an alignment piece by piece, [`table`] writes what it found in
-//! nanopolish's columns.
+//! [`align`] walks along an alignment piece by piece; [`table`] writes what it found in
+//! nanopolish's columns, [`sam`] as nanopolish's SAM.
 
 pub(crate) mod decimal;
+pub(crate) mod sam;
 pub(crate) mod table;
 mod walk;
 

@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use super::{CallTimes, KernelSkip, ReadInput, ReadKernel};
 use crate::aligned_read::AlignedSignal;
+use crate::eventalign::sam::{MAX_NAME_BYTES, push_sam};
 use crate::eventalign::table::{self, TableOptions, TableRead};
 use crate::eventalign::{self, EventRow, WalkScratch};
 use crate::events::ReadEvents;
@@ -188,7 +189,7 @@ impl ReadKernel for MethylationKernel {
     }
 }
 
-/// Events along the reference, as lines of a table.
+/// Events along the reference, as lines of a table, or of SAM.
 pub struct EventalignKernel {
     /// What reads are aligned with.
     pub nucleotides: PoreModel,
@@ -196,6 +197,8 @@ pub struct EventalignKernel {
     pub read: ReadOptions,
     /// Columns.
     pub table: TableOptions,
+    /// Lines are SAM in place of a table.
+    pub is_sam: bool,
     /// Lines of the summary are made, too, with this name of the model (nanopolish leaves it empty
     /// for its own models).
     pub summary_model: Option<Vec<u8>>,
@@ -215,7 +218,7 @@ pub struct EventalignScratch {
 /// Lines of one read.
 #[derive(Debug, Default)]
 pub struct EventalignOutput {
-    /// Of the table.
+    /// Of the table, or of SAM.
     pub text: Vec<u8>,
     /// Of the summary.
     pub summary: Vec<u8>,
@@ -250,6 +253,10 @@ impl ReadKernel for EventalignKernel {
     ) -> Result<(), KernelSkip> {
         output.text.clear();
         output.summary.clear();
+        if self.is_sam && input.aligned.name.len() > MAX_NAME_BYTES {
+            let text = format!("the read's name has more than {MAX_NAME_BYTES} letters");
+            return Err(KernelSkip { key: "long_name", text });
+        }
         let EventalignScratch { events: scratch, walk, rows, samples_pa } = scratch;
         scratch.align(input, &self.nucleotides, &self.read, times)?;
         rows.clear();
@@ -270,7 +277,12 @@ impl ReadKernel for EventalignKernel {
             sample_rate_hz: input.signal.sampling_rate,
             samples_pa,
         };
-        table::push_rows(&read, rows, &self.table, &mut output.text);
+        if self.is_sam {
+            let quality = input.record.mapping_quality();
+            push_sam(&input.aligned, quality, rows, &mut output.text);
+        } else {
+            table::push_rows(&read, rows, &self.table, &mut output.text);
+        }
         if let Some(name) = &self.summary_model {
             let path = input.signal_path.as_os_str().as_bytes();
             table::push_summary(&read, rows, path, name, &mut output.summary);

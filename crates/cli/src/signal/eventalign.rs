@@ -12,12 +12,13 @@ use super::called::{refuse_nothing, tell};
 use super::calling::{CallArguments, Job, OwnFiles};
 use super::calling_sinks::TextSink;
 use super::pass::Pass;
+use crate::output::command_line;
 
 /// Arguments of `seqloom signal eventalign`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  seqloom signal eventalign --bam reads.bam --reference ref.fa \
     --reads reads.fastq --signal reads.blow5 --print-read-names -o events.tsv\n\n\
-    Columns are those of nanopolish.")]
+    Columns are those of nanopolish, and so is SAM.")]
 pub(crate) struct EventalignArguments {
     #[command(flatten)]
     call: CallArguments,
@@ -33,6 +34,10 @@ pub(crate) struct EventalignArguments {
     /// Add the samples of an event
     #[arg(long)]
     samples: bool,
+    /// Write SAM in place of a table: a record for each read, with its events in place of bases
+    #[arg(long,
+          conflicts_with_all = ["print_read_names", "scale_events", "signal_index", "samples"])]
+    sam: bool,
     /// Write a line for each read to this file
     #[arg(long, value_name = "FILE")]
     summary: Option<PathBuf>,
@@ -56,11 +61,18 @@ pub(super) fn run(
         nucleotides: job.nucleotides.clone(),
         read: ReadOptions::dna(),
         table,
+        is_sam: arguments.sam,
         summary_model: arguments.summary.is_some().then(|| job.model_name().to_vec()),
         region: job.region(),
     };
     let (mut header, mut summary_header) = (Vec::new(), Vec::new());
-    push_header(&table, &mut header);
+    if arguments.sam {
+        let mut of_bam = job.header().clone();
+        of_bam.add_program("seqloom", env!("CARGO_PKG_VERSION"), &command_line());
+        header = of_bam.text();
+    } else {
+        push_header(&table, &mut header);
+    }
     push_summary_header(&mut summary_header);
     let mut sink = TextSink::create(&arguments.call.output, &header)?;
     let create = |path: &PathBuf| TextSink::create(path, &summary_header);

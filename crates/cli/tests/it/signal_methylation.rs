@@ -41,7 +41,7 @@ impl Ecoli {
         self.set.join("fast5_files")
     }
 
-    fn reads(&self) -> PathBuf {
+    pub(crate) fn reads(&self) -> PathBuf {
         self.set.join("reads.fasta")
     }
 
@@ -50,7 +50,7 @@ impl Ecoli {
     }
 
     /// The command on the data set, but for what `rest` says otherwise.
-    fn line(&self, command: &str, bam: &Path, signal: &Path, rest: &str) -> Run {
+    pub(crate) fn line(&self, command: &str, bam: &Path, signal: &Path, rest: &str) -> Run {
         let (bam, signal) = (bam.display(), signal.display());
         let draft = self.at("draft.fa");
         let line = format!(

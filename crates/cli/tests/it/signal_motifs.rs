@@ -1,5 +1,5 @@
-//! `seqloom signal methylation --motif` as users run it: each motif against nanopolish, its tags and
-//! counts, and models that are for another one.
+//! `seqloom signal methylation --motif` and `eventalign --sam` as users run them, against
+//! nanopolish: calls, tags and counts of each motif, models for another one, events as SAM.
 
 use std::fs;
 
@@ -87,4 +87,34 @@ fn groups_of_any_motif_are_split() {
     assert_eq!(starts("-s -q dam"), ["100", "105"]);
     assert_eq!(starts("-s"), ["100"]);
     run(&mut seqloom(line("-q dam").split_whitespace())).fails_with(2).says(&["--split-groups"]);
+}
+
+#[test]
+fn events_are_written_as_sam_as_nanopolish_writes_them() {
+    let Some(set) = ecoli() else { return };
+    let few = set.few(|_, _| ());
+    let sam = |rest: &str| {
+        let (signal, reads) = (set.fast5(), set.reads());
+        let rest = format!("--reads {} --min-mapq 0 --forget-hard-clips {rest}", reads.display());
+        set.line("eventalign", &few, &signal, &rest)
+    };
+    let expected = sam("--sam -t 1").ok().text();
+    for threads in [2, 7] {
+        let same = expected.lines().filter(|line| !line.starts_with("@PG"));
+        let found = sam(&format!("--sam -t {threads}")).ok().text();
+        assert!(found.lines().filter(|line| !line.starts_with("@PG")).eq(same), "-t {threads}");
+    }
+    let records = |text: &str| {
+        let records = text.lines().filter(|line| !line.starts_with('@'));
+        records.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(records(&expected).len(), 9);
+    let path = set.at("events.sam");
+    fs::write(&path, &expected).unwrap();
+    let count = run(&mut words(&format!("samtools view -c {}", path.display()))).ok().text();
+    assert_eq!(count.trim(), "9");
+    sam("--sam --samples").fails_with(2).says(&["--samples"]);
+    if has("nanopolish") {
+        assert_eq!(records(&expected), records(&set.nanopolish("eventalign --sam", &few)));
+    }
 }

@@ -6,6 +6,7 @@ use super::super::real_reads::model;
 use super::inputs::Inputs;
 use super::referee::Referee;
 use crate::aligned_read::AlignedSignal;
+use crate::eventalign::sam::push_sam;
 use crate::eventalign::table::{
     TableOptions, TableRead, push_header, push_rows, push_summary, push_summary_header,
 };
@@ -39,6 +40,23 @@ fn ours(inputs: &Inputs, options: &TableOptions) -> (String, String) {
     (String::from_utf8(table).unwrap(), String::from_utf8(summary).unwrap())
 }
 
+/// SAM of all alignments, without a header.
+fn our_sam(inputs: &Inputs) -> String {
+    let (model, mut scratch, mut out) = (model(), WalkScratch::default(), Vec::new());
+    for alignment in &inputs.alignments {
+        let (read, mut rows) = (inputs.aligned(alignment), Vec::new());
+        let events = inputs.read(alignment).1;
+        align(&mut scratch, AlignedSignal { read: &read, events }, &model, None, &mut rows);
+        push_sam(&read, alignment.mapq, &rows, &mut out);
+    }
+    String::from_utf8(out).unwrap()
+}
+
+/// Records of a SAM text.
+fn records(sam: &str) -> String {
+    sam.lines().filter(|line| !line.starts_with('@')).map(|line| format!("{line}\n")).collect()
+}
+
 /// Every line is theirs, on runs of N too, where all paths are as likely as each other and the
 /// order of comparisons decides: there no bit may differ.
 fn assert_same_lines(theirs: &str, ours: &str, least: usize) {
@@ -63,6 +81,8 @@ fn without_path(summary: &str) -> String {
 
 /// Tables and summaries for both scales of events.
 fn compare(referee: &Referee, least: usize) {
+    let theirs = records(&referee.nanopolish("eventalign", &["--sam"]));
+    assert_same_lines(&theirs, &our_sam(&referee.inputs), referee.inputs.alignments.len() - 1);
     for scale_events in [false, true] {
         let scale = if scale_events { &["--scale-events"][..] } else { &[] };
         let summary = ["--summary", "sum"];
@@ -100,6 +120,13 @@ fn is_early(theirs: &str, ours: &str) -> bool {
     let samples = |line: &[&str]| [13, 14].map(|at| line[at].parse::<u64>().unwrap());
     let late = |(theirs, ours): (u64, u64)| ours == theirs || ours == theirs + 1;
     theirs[..13] == ours[..13] && samples(&theirs).into_iter().zip(samples(&ours)).all(late)
+}
+
+#[test]
+fn sam_is_that_of_nanopolish() {
+    let Some(referee) = Referee::new(false) else { return };
+    let theirs = records(&referee.nanopolish("eventalign", &["--sam"]));
+    assert_same_lines(&theirs, &our_sam(&referee.inputs), 5);
 }
 
 #[test]
