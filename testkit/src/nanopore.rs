@@ -48,6 +48,11 @@ pub struct NanoporeOptions {
     pub error_rate: f64,
     /// Sites at most so far apart share their state.
     pub group_gap: usize,
+    /// Samples a second.
+    pub sampling_rate_hz: f64,
+    /// The molecules are direct RNA: signal begins at the 3' end, bases are U where the reference
+    /// has T, nothing is methylated, and one read in ten is of the other strand by mistake.
+    pub is_rna: bool,
 }
 
 impl Default for NanoporeOptions {
@@ -62,6 +67,22 @@ impl Default for NanoporeOptions {
             noise_pa: 1.5,
             error_rate: 0.01,
             group_gap: 10,
+            sampling_rate_hz: 4000.0,
+            is_rna: false,
+        }
+    }
+}
+
+impl NanoporeOptions {
+    /// Direct RNA through R9 pores: 3,012 samples a second, 70 bases a second, 5-mers.
+    #[must_use]
+    pub fn rna() -> Self {
+        Self {
+            kmer_length: 5,
+            dwell_samples: 43.0,
+            sampling_rate_hz: 3012.0,
+            is_rna: true,
+            ..Self::default()
         }
     }
 }
@@ -90,6 +111,8 @@ pub struct NanoporeRead {
     pub sequence: Vec<u8>,
     /// Raw samples.
     pub samples: Vec<i16>,
+    /// Of each k-mer of the molecule, from its 5' end, the first sample.
+    pub kmer_starts: Vec<usize>,
     /// Groups that the read covers whole, by number, and whether the molecule is methylated there.
     pub methylated: Vec<(usize, bool)>,
 }
@@ -97,6 +120,8 @@ pub struct NanoporeRead {
 /// A simulated run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NanoporeRun {
+    /// What it was made by.
+    pub options: NanoporeOptions,
     /// The reference.
     pub reference: Vec<u8>,
     /// Its groups of sites.
@@ -118,12 +143,15 @@ const OFFSET: f64 = 6.0;
 pub fn simulate(options: &NanoporeOptions, level_of: LevelOf<'_>) -> NanoporeRun {
     let mut random = Random::new(options.seed);
     let reference = random_reference(options.reference_bases, &mut random);
-    let groups = random_groups(&reference, options.group_gap, &mut random);
+    let mut groups = random_groups(&reference, options.group_gap, &mut random);
+    if options.is_rna {
+        groups.clear();
+    }
     let mut reads: Vec<NanoporeRead> = (0..options.reads)
         .map(|_| random_read(options, &reference, &groups, level_of, &mut random))
         .collect();
     reads.sort_by_key(|read| read.start);
-    NanoporeRun { reference, groups, reads }
+    NanoporeRun { options: options.clone(), reference, groups, reads }
 }
 
 /// Bases at random, with more sites than chance would give: one in 40 bases is made one.
@@ -165,7 +193,7 @@ fn random_read(
     let bases = (random.between(least as u64, most as u64) as usize).min(reference.len());
     let start = random.index(reference.len() - bases + 1);
     let end = start + bases;
-    let is_reverse = random.percent(50);
+    let is_reverse = random.percent(if options.is_rna { 10 } else { 50 });
     let mut molecule = reference[start..end].to_vec();
     let mut methylated = Vec::new();
     for (number, group) in groups.iter().enumerate() {
@@ -186,8 +214,9 @@ fn random_read(
         molecule = molecule.iter().rev().map(|&base| complement(base)).collect();
         sequence = sequence.iter().rev().map(|&base| complement(base)).collect();
     }
-    let samples = signal(options, &molecule, level_of, random);
-    NanoporeRead { name: uuid(random), start, is_reverse, cigar, sequence, samples, methylated }
+    let (samples, kmer_starts) = signal(options, &molecule, level_of, random);
+    let name = uuid(random);
+    NanoporeRead { name, start, is_reverse, cigar, sequence, samples, kmer_starts, methylated }
 }
 
 fn complement(base: u8) -> u8 {
@@ -244,29 +273,38 @@ fn basecalls(truth: &[u8], error_rate: f64, random: &mut Random) -> (Vec<u8>, St
     (bases, cigar)
 }
 
-/// Raw samples of a molecule. Each read has a scale and a shift of its own.
+/// Raw samples of a molecule, and the first of each of its k-mers. Each read has a scale and a
+/// shift of its own.
 fn signal(
     options: &NanoporeOptions,
     molecule: &[u8],
     level_of: LevelOf<'_>,
     random: &mut Random,
-) -> Vec<i16> {
-    /// No k-mer is faster than this: shorter stays are not seen by any event detection.
-    const LEAST_SAMPLES: u64 = 3;
+) -> (Vec<i16>, Vec<usize>) {
+    // No k-mer is faster than this: shorter stays are not seen by any event detection.
+    let least_samples: u64 = if options.is_rna { 8 } else { 3 };
     let (scale, shift) = (random.uniform(0.95, 1.05), random.normal(0.0, 4.0));
-    let mut samples = Vec::new();
-    for kmer in molecule.windows(options.kmer_length) {
+    let (mut samples, mut starts) = (Vec::new(), Vec::new());
+    let mut kmers: Vec<&[u8]> = molecule.windows(options.kmer_length).collect();
+    if options.is_rna {
+        kmers.reverse();
+    }
+    for kmer in kmers {
+        starts.push(samples.len());
         let Level { mean_pa, stdv_pa } = level_of(kmer);
         let level = random.normal(mean_pa.into(), stdv_pa.into());
         // Two exponential stays, one after the other: seldom short, at times long.
-        let half = (options.dwell_samples - LEAST_SAMPLES as f64) / 2.0;
+        let half = (options.dwell_samples - least_samples as f64) / 2.0;
         let stay = -half * ((1.0 - random.unit()).ln() + (1.0 - random.unit()).ln());
-        for _ in 0..LEAST_SAMPLES + stay.round() as u64 {
+        for _ in 0..least_samples + stay.round() as u64 {
             let pa = scale * random.normal(level, options.noise_pa) + shift;
             samples.push((pa * DIGITISATION / RANGE - OFFSET).round() as i16);
         }
     }
-    samples
+    if options.is_rna {
+        starts.reverse();
+    }
+    (samples, starts)
 }
 
 impl NanoporeRun {
@@ -284,7 +322,11 @@ impl NanoporeRun {
 
     fn fasta(&self) -> String {
         self.reads.iter().fold(String::new(), |mut text, read| {
-            let _ = writeln!(text, ">{}\n{}", read.name, String::from_utf8_lossy(&read.sequence));
+            let mut bases = String::from_utf8_lossy(&read.sequence).into_owned();
+            if self.options.is_rna {
+                bases = bases.replace('T', "U");
+            }
+            let _ = writeln!(text, ">{}\n{bases}", read.name);
             text
         })
     }
@@ -302,7 +344,7 @@ impl NanoporeRun {
             }
             let _ = writeln!(
                 text,
-                "{}\t{}\t{CONTIG}\t{}\t60\t{}\t*\t0\t0\t{}\t*",
+                "{}\t{}\t{CONTIG}\t{}\t60\t{}\t*\t0\t0\t{}\t*\tNM:i:0",
                 read.name,
                 if read.is_reverse { 16 } else { 0 },
                 read.start + 1,
@@ -314,17 +356,23 @@ impl NanoporeRun {
     }
 
     fn slow5(&self) -> String {
-        let mut text = "#slow5_version\t0.2.0\n#num_read_groups\t1\n@asic_id\tsynthetic\n\
-            @experiment_type\tgenomic_dna\n@run_id\tsynthetic\n@sequencing_kit\tsqk-lsk109\n\
+        let (experiment, kit) = match self.options.is_rna {
+            true => ("rna", "sqk-rna002"),
+            false => ("genomic_dna", "sqk-lsk109"),
+        };
+        let rate = self.options.sampling_rate_hz;
+        let mut text = format!(
+            "#slow5_version\t0.2.0\n#num_read_groups\t1\n@asic_id\tsynthetic\n\
+            @experiment_type\t{experiment}\n@run_id\tsynthetic\n@sequencing_kit\t{kit}\n\
             #char*\tuint32_t\tdouble\tdouble\tdouble\tdouble\tuint64_t\tint16_t*\n\
             #read_id\tread_group\tdigitisation\toffset\trange\tsampling_rate\tlen_raw_signal\t\
             raw_signal\n"
-            .to_owned();
+        );
         for read in &self.reads {
             let samples: Vec<String> = read.samples.iter().map(i16::to_string).collect();
             let _ = writeln!(
                 text,
-                "{}\t0\t{DIGITISATION}\t{OFFSET}\t{RANGE}\t4000\t{}\t{}",
+                "{}\t0\t{DIGITISATION}\t{OFFSET}\t{RANGE}\t{rate}\t{}\t{}",
                 read.name,
                 samples.len(),
                 samples.join(",")

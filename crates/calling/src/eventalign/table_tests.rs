@@ -9,6 +9,7 @@ fn model() -> PoreModel {
     let level_stdv_pa = vec![1.5_f64; 16];
     let level_log_stdv = level_stdv_pa.iter().map(|s| s.ln()).collect();
     PoreModel {
+        chemistry: None,
         name: "made".to_owned(),
         alphabet: Alphabet::Nucleotide,
         kmer_length: 2,

@@ -34,6 +34,15 @@ impl DetectOptions {
         long_threshold: 9.0,
         peak_height: 0.2,
     };
+
+    /// For direct RNA at 3,012 samples a second (nanopolish and f5c).
+    pub(crate) const RNA: Self = Self {
+        short_window: 7,
+        long_window: 14,
+        short_threshold: 2.5,
+        long_threshold: 9.0,
+        peak_height: 1.0,
+    };
 }
 
 /// Buffers of one caller.

@@ -40,6 +40,14 @@ impl Events {
         self.mean_pa.is_empty()
     }
 
+    /// Puts the last one first: RNA is sequenced from its 3' end, bases are written from the 5'.
+    pub(crate) fn reverse(&mut self) {
+        self.start_samples.reverse();
+        self.length_samples.reverse();
+        self.mean_pa.reverse();
+        self.stdv_pa.reverse();
+    }
+
     /// Empties them, keeping their memory.
     pub(crate) fn clear(&mut self) {
         self.start_samples.clear();

@@ -30,13 +30,26 @@ pub struct ReadOptions {
     pub(crate) min_recalibration_events: usize,
     /// What aligns.
     pub(crate) kernel: Kernel,
+    /// The signal begins at the last base.
+    pub(crate) is_rna: bool,
 }
 
 impl ReadOptions {
     /// For DNA.
     #[must_use]
     pub fn dna() -> Self {
-        Self { detect: DetectOptions::DNA, min_recalibration_events: 200, kernel: Kernel::best() }
+        Self {
+            detect: DetectOptions::DNA,
+            min_recalibration_events: 200,
+            kernel: Kernel::best(),
+            is_rna: false,
+        }
+    }
+
+    /// For direct RNA.
+    #[must_use]
+    pub fn rna() -> Self {
+        Self { detect: DetectOptions::RNA, is_rna: true, ..Self::dna() }
     }
 }
 
@@ -164,6 +177,10 @@ pub(crate) fn align_read(
         return Err(SkipReason::TooFewEvents);
     }
     let scaling = from_moments(&out.events.mean_pa, &scratch.ranks, model);
+    if options.is_rna {
+        // After the estimate, as in nanopolish: sums are of the order of the signal.
+        out.events.reverse();
+    }
     let scaled = Instant::now();
     scratch.times.scaling_ns += nanoseconds(detected, scaled);
     let ReadScratch { ranks, pairs, align: scratch_of_align, .. } = &mut *scratch;

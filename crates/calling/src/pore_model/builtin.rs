@@ -1,19 +1,24 @@
-//! The models that come with the program: R9.4.1 DNA, 6-mers, four letters, and five for each motif.
+//! The models that come with the program: R9.4.1 DNA, 6-mers, of four letters, and for each motif
+//! of five; R9.4.1 RNA, 5-mers.
 //!
 //! Tables are little-endian `f64`: the mean levels by rank, then the standard deviations. They were
 //! made from nanopolish's text models by `examples/pack_model.rs`, rounded to the five decimals
 //! that nanopolish's own built-in models have (its text has six): all values are those of its
-//! program, where those of dam and dcm were read, of which there is no text. `tables/NOTICE` names source and licence. Other models, R10.4.1 among them, are read
-//! from files.
+//! program, where those of dam and dcm were read, of which there is no text. `tables/NOTICE` names
+//! source and licence. Other models, R10.4.1 among them, are read from files.
 
-use super::{Alphabet, ModelError, PoreModel};
+use super::{Alphabet, Chemistry, ModelError, PoreModel};
 use crate::Motif;
 
-/// K-mers of both tables have this many letters.
+/// K-mers of DNA have this many letters.
 pub(crate) const KMER_LENGTH: usize = 6;
+
+/// K-mers of RNA.
+const RNA_KMER_LENGTH: usize = 5;
 
 static NUCLEOTIDE: &[u8] = include_bytes!("tables/r9.4.1_nucleotide_6mer.f64");
 static CPG: &[u8] = include_bytes!("tables/r9.4.1_cpg_6mer.f64");
+static RNA: &[u8] = include_bytes!("tables/r9.4.1_rna_5mer.f64");
 static GPC: &[u8] = include_bytes!("tables/r9.4.1_gpc_6mer.f64");
 static DAM: &[u8] = include_bytes!("tables/r9.4.1_dam_6mer.f64");
 static DCM: &[u8] = include_bytes!("tables/r9.4.1_dcm_6mer.f64");
@@ -24,7 +29,16 @@ static DCM: &[u8] = include_bytes!("tables/r9.4.1_dcm_6mer.f64");
 /// # Errors
 /// None but by a bug: the tables are tested.
 pub fn r9_4_1_nucleotide() -> Result<PoreModel, ModelError> {
-    unpack("r9.4_450bps.nucleotide.6mer", Alphabet::Nucleotide, NUCLEOTIDE)
+    unpack("r9.4_450bps.nucleotide.6mer", Chemistry::R9Dna, KMER_LENGTH, NUCLEOTIDE)
+}
+
+/// R9.4.1 RNA (RNA001, RNA002) at 70 bases a second, letters ACGT with T for U: nanopolish's
+/// `r9.4_70bps.u_to_t_rna.5mer.template.model`.
+///
+/// # Errors
+/// None but by a bug: the tables are tested.
+pub fn r9_4_1_rna() -> Result<PoreModel, ModelError> {
+    unpack("r9.4_70bps.u_to_t_rna.5mer", Chemistry::R9Rna, RNA_KMER_LENGTH, RNA)
 }
 
 /// The same with a motif's methylated base, letters ACGMT: nanopolish's
@@ -40,7 +54,7 @@ pub fn r9_4_1_methylated(motif: Motif) -> Result<PoreModel, ModelError> {
         Motif::Dcm => DCM,
     };
     let name = format!("r9.4_450bps.{}.6mer", motif.name());
-    unpack(&name, Alphabet::Methylated, table)
+    unpack(&name, Chemistry::R9Dna, KMER_LENGTH, table)
 }
 
 /// A model as its table, rounded: what `examples/pack_model.rs` writes.
@@ -55,11 +69,20 @@ fn round(level: f64) -> f64 {
     format!("{level:.5}").parse().unwrap_or(level)
 }
 
-fn unpack(name: &str, alphabet: Alphabet, table: &[u8]) -> Result<PoreModel, ModelError> {
+fn unpack(
+    name: &str,
+    chemistry: Chemistry,
+    kmer_length: usize,
+    table: &[u8],
+) -> Result<PoreModel, ModelError> {
     let mut levels: Vec<_> =
         table.as_chunks().0.iter().map(|&bytes| f64::from_le_bytes(bytes)).collect();
     let stdvs = levels.split_off(levels.len() / 2);
-    PoreModel::new(name.to_owned(), alphabet, KMER_LENGTH, levels, stdvs)
+    let has_four = Alphabet::Nucleotide.rows(kmer_length) == Some(levels.len());
+    let alphabet = if has_four { Alphabet::Nucleotide } else { Alphabet::Methylated };
+    let mut model = PoreModel::new(name.to_owned(), alphabet, kmer_length, levels, stdvs)?;
+    model.chemistry = Some(chemistry);
+    Ok(model)
 }
 
 #[cfg(test)]
@@ -85,7 +108,10 @@ mod tests {
         let [gpc, dam, dcm] =
             [Motif::Gpc, Motif::Dam, Motif::Dcm].map(|it| r9_4_1_methylated(it).unwrap());
         t(&gpc, b"AAAAAM", 83.9488, 2.51785);
-        for level in [&nucleotide, &cpg, &gpc, &dam, &dcm]
+        let rna = r9_4_1_rna().unwrap();
+        t(&rna, b"AAAAA", 108.90141, 2.67652);
+        t(&rna, b"UUUUU", rna.level_mean_pa[1023], rna.level_stdv_pa[1023]);
+        for level in [&nucleotide, &cpg, &gpc, &dam, &dcm, &rna]
             .map(|it| [&it.level_mean_pa, &it.level_stdv_pa])
             .concat()
         {

@@ -77,6 +77,8 @@ impl Alphabet {
 pub struct PoreModel {
     /// Its name, as the file or table gives it.
     pub name: String,
+    /// What it is for, where its file says so.
+    pub chemistry: Option<Chemistry>,
     /// Letters of its k-mers.
     pub alphabet: Alphabet,
     /// Letters per k-mer.
@@ -115,7 +117,15 @@ impl PoreModel {
             return Err(ModelError::Level { kmer: String::from_utf8_lossy(&kmer).into_owned() });
         }
         let level_log_stdv = level_stdv_pa.iter().map(|stdv| stdv.ln()).collect();
-        Ok(Self { name, alphabet, kmer_length, level_mean_pa, level_stdv_pa, level_log_stdv })
+        Ok(Self {
+            name,
+            chemistry: None,
+            alphabet,
+            kmer_length,
+            level_mean_pa,
+            level_stdv_pa,
+            level_log_stdv,
+        })
     }
 
     /// Number of k-mers.

@@ -18,14 +18,14 @@ pub struct ModelRequest {
 }
 
 impl ModelRequest {
-    /// Whether the model, whose file calls itself `names`, is what is requested. `motif` is what the
-    /// file says its M stands for, if it does.
+    /// Whether the model, whose file calls itself `names`, is what is requested. `motif` is what
+    /// the file says its M stands for, if it does. Gives the chemistry that the names speak of.
     pub(super) fn check<'a>(
         &self,
         model: &PoreModel,
         motif: Option<Motif>,
         names: impl IntoIterator<Item = &'a str>,
-    ) -> Result<(), ModelError> {
+    ) -> Result<Option<Chemistry>, ModelError> {
         if let Some(required) = self.alphabet.filter(|&it| it != model.alphabet) {
             return Err(ModelError::WrongAlphabet { found: model.alphabet, required });
         }
@@ -37,20 +37,16 @@ impl ModelRequest {
         {
             return Err(ModelError::WrongMotif { found, required });
         }
-        let Some(required) = self.chemistry else { return Ok(()) };
-        for text in names {
-            match Chemistry::of_name(text) {
-                Some(found) if found != required => {
-                    return Err(ModelError::WrongChemistry {
-                        found,
-                        text: text.to_owned(),
-                        required,
-                    });
-                }
-                Some(_) => return Ok(()),
-                None => {}
+        let mut names = names.into_iter();
+        let Some((found, text)) = names.find_map(|text| Some((Chemistry::of_name(text)?, text)))
+        else {
+            return Ok(None);
+        };
+        match self.chemistry.filter(|&required| required != found) {
+            Some(required) => {
+                Err(ModelError::WrongChemistry { found, text: text.to_owned(), required })
             }
+            None => Ok(Some(found)),
         }
-        Ok(())
     }
 }

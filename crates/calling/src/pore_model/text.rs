@@ -173,8 +173,8 @@ impl Table {
         let stdvs = self.rows.iter().map(|row| row.stdv_pa).collect();
         let names =
             [self.kit.as_deref(), self.model_name.as_deref()].map(Option::unwrap_or_default);
-        let model = PoreModel::new(names[1].to_owned(), alphabet, kmer_length, means, stdvs)?;
-        request.check(&model, self.motif, names)?;
+        let mut model = PoreModel::new(names[1].to_owned(), alphabet, kmer_length, means, stdvs)?;
+        model.chemistry = request.check(&model, self.motif, names)?;
         Ok(model)
     }
 }

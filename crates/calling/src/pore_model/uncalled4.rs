@@ -63,9 +63,9 @@ pub fn parse(
     }
     let (means, stdvs) = levels.into_iter().unzip();
     let name = archive.letters("_name").map(|name| name.text(0)).unwrap_or_default();
-    let model = PoreModel::new(name.clone(), alphabet, kmer_length, means, stdvs)?;
+    let mut model = PoreModel::new(name.clone(), alphabet, kmer_length, means, stdvs)?;
     let kit = archive.letters("_kit").map(|kit| kit.text(0)).unwrap_or_default();
-    request.check(&model, None, [name.as_str(), kit.as_str()])?;
+    model.chemistry = request.check(&model, None, [name.as_str(), kit.as_str()])?;
     Ok(model)
 }
 

@@ -31,6 +31,7 @@ fn the_tables_that_are_built_in_are_nanopolish_s() {
     for (name, built_in) in [
         ("r9.4_450bps.nucleotide.6mer.template.model", builtin::r9_4_1_nucleotide().unwrap()),
         ("r9.4_450bps.cpg.6mer.template.model", builtin::r9_4_1_methylated(Motif::Cpg).unwrap()),
+        ("r9.4_70bps.u_to_t_rna.5mer.template.model", builtin::r9_4_1_rna().unwrap()),
         ("r9.4_450bps.gpc.6mer.template.model", builtin::r9_4_1_methylated(Motif::Gpc).unwrap()),
     ] {
         let model = read(&folder, name, None);

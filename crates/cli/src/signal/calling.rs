@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
+use seqloom_calling::events::ReadOptions;
 use seqloom_calling::flow::{
     self, CallInputs, CallOptions, CallTimes, CallTotals, Committed, Filter, HardClips, ListFiles,
     ReadKernel, ReadSequences, Region, ScanFiles, SignalFiles, SignalFilesBuilder, SignalOptions,
@@ -26,7 +27,7 @@ use seqloom_terminal::UsageError;
 
 use super::arguments::RunArguments;
 use super::error::PassError;
-use super::model::{nucleotide_model, one_chemistry};
+use super::model::{Molecules, nucleotide_model, one_chemistry};
 use super::pass::Pass;
 use super::region;
 use crate::output::arguments::memory_size;
@@ -62,7 +63,7 @@ pub(super) struct CallArguments {
     #[command(flatten)]
     alignments: AlignmentArguments,
     /// Pore model of the four bases: text as nanopolish, f5c and ONT have it, or Uncalled4's .npz
-    /// [default: R9.4.1 DNA, 6-mers]
+    /// [default: nanopolish's for R9.4.1: 6-mers of DNA, 5-mers of RNA]
     #[arg(long, value_name = "FILE")]
     kmer_model: Option<PathBuf>,
     /// Memory of the whole process [default: three quarters of what there is]
@@ -128,6 +129,8 @@ pub(super) struct Job {
     pub(super) limit: ByteSize,
     block_bytes: u64,
     pub(super) nucleotides: PoreModel,
+    /// The reads are RNA.
+    is_rna: bool,
     /// It is the program's.
     has_own_model: bool,
 }
@@ -138,6 +141,7 @@ impl Job {
     pub(super) fn open(
         arguments: &CallArguments,
         files: &OwnFiles<'_>,
+        takes: Molecules,
         pass: &Pass<'_>,
     ) -> seqloom_terminal::Result<Self> {
         let found = inputs::find(&arguments.signal, &inputs::ALL_SUFFIXES)?;
@@ -165,7 +169,7 @@ impl Job {
         let contigs = match_contigs(pass, header, &reference, &arguments.bam)?;
         let kmer_model = arguments.kmer_model.as_deref();
         let (signals, chemistry) = open_signals(found, pass)?;
-        let nucleotides = nucleotide_model(kmer_model, chemistry.as_ref())?;
+        let (nucleotides, is_rna) = nucleotide_model(kmer_model, chemistry.as_ref(), takes)?;
         let sequences = open_sequences(arguments, pass, ByteSize(limit.0 / 2))?;
         let held = signals.held_bytes() + sequences.as_ref().map_or(0, ReadSequences::held_bytes);
         let memory_bytes = memory_left(held, limit, pass.threads)?;
@@ -182,8 +186,14 @@ impl Job {
             limit,
             block_bytes,
             nucleotides,
+            is_rna,
             has_own_model: kmer_model.is_none(),
         })
+    }
+
+    /// How reads are aligned with their signal.
+    pub(super) fn read_options(&self) -> ReadOptions {
+        if self.is_rna { ReadOptions::rna() } else { ReadOptions::dna() }
     }
 
     /// First and last base of the region, 0-based.

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use seqloom_calling::eventalign::{TableOptions, push_header, push_summary_header};
-use seqloom_calling::events::ReadOptions;
 use seqloom_calling::flow::EventalignKernel;
 use seqloom_io::Publication;
 use seqloom_terminal::Console;
@@ -11,6 +10,7 @@ use seqloom_terminal::Console;
 use super::called::{refuse_nothing, tell};
 use super::calling::{CallArguments, Job, OwnFiles};
 use super::calling_sinks::TextSink;
+use super::model::Molecules;
 use super::pass::Pass;
 use crate::output::command_line;
 
@@ -22,6 +22,9 @@ use crate::output::command_line;
 pub(crate) struct EventalignArguments {
     #[command(flatten)]
     call: CallArguments,
+    /// The signal is of direct RNA; files of signal mostly say so themselves
+    #[arg(long)]
+    rna: bool,
     /// Name reads instead of numbering them
     #[arg(short = 'n', long)]
     print_read_names: bool,
@@ -50,7 +53,8 @@ pub(super) fn run(
 ) -> seqloom_terminal::Result<()> {
     let pass = Pass::new(&arguments.call.run, console);
     let outputs = [("--summary", arguments.summary.as_ref())];
-    let job = Job::open(&arguments.call, &OwnFiles { input: None, outputs: &outputs }, &pass)?;
+    let files = OwnFiles { input: None, outputs: &outputs };
+    let job = Job::open(&arguments.call, &files, Molecules::Any { is_rna: arguments.rna }, &pass)?;
     let table = TableOptions {
         read_names: arguments.print_read_names,
         scale_events: arguments.scale_events,
@@ -59,7 +63,7 @@ pub(super) fn run(
     };
     let kernel = EventalignKernel {
         nucleotides: job.nucleotides.clone(),
-        read: ReadOptions::dna(),
+        read: job.read_options(),
         table,
         is_sam: arguments.sam,
         summary_model: arguments.summary.is_some().then(|| job.model_name().to_vec()),

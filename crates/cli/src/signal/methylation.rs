@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use seqloom_calling::events::ReadOptions;
 use seqloom_calling::flow::{Committed, MethylationKernel, MethylationOutput};
 use seqloom_calling::methylation::{
     BedMethyl, CallOptions, Cutoff, CutoffStyle, ModbamScratch, TableFormat, tag_record,
@@ -19,8 +18,7 @@ use super::called::{refuse_nothing, tell};
 use super::calling::{CallArguments, Job, OwnFiles};
 use super::calling_sinks::{BamSink, TextSink};
 use super::error::PassError;
-use super::model::bad_builtin;
-use super::model::load_model;
+use super::model::{Molecules, bad_builtin, load_model};
 use super::motif::MotifName;
 use super::pass::Pass;
 use crate::output::arguments::refuse_cram;
@@ -88,7 +86,7 @@ pub(super) fn run(
     let kernel = MethylationKernel {
         methylated: methylated_model(motif, arguments, &job.nucleotides)?,
         nucleotides: job.nucleotides.clone(),
-        read: ReadOptions::dna(),
+        read: job.read_options(),
         call: CallOptions::of(motif),
         format,
         region: job.region(),
@@ -132,7 +130,7 @@ fn open(arguments: &MethylationArguments, pass: &Pass<'_>) -> seqloom_terminal::
         ("--bedmethyl", arguments.bedmethyl.as_ref()),
     ];
     let files = OwnFiles { input: arguments.methylation_model.as_ref(), outputs: &outputs };
-    Job::open(&arguments.call, &files, pass)
+    Job::open(&arguments.call, &files, Molecules::Dna("methylation is called"), pass)
 }
 
 /// Counts by site, of primary alignments: others count a read twice.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use seqloom_calling::flow::Kit;
 use seqloom_calling::pore_model::ModelError;
 use seqloom_calling::pore_model::{
-    self, Alphabet, Chemistry, ModelRequest, PoreModel, text, uncalled4,
+    Alphabet, Chemistry, ModelRequest, PoreModel, builtin, text, uncalled4,
 };
 use seqloom_terminal::error::Bug;
 use seqloom_terminal::error::InputError;
@@ -20,7 +20,11 @@ fn chemistry_of(kit: &Kit) -> Option<Chemistry> {
     match () {
         () if name.is_empty() && kit.experiment_type.is_empty() => None,
         () if name.contains("rna004") => Some(Chemistry::Rna004),
-        () if name.contains("rna") || kit.experiment_type == "rna" => Some(Chemistry::R9Rna),
+        // A kit of cDNA, whose files say "rna" (nanopolish's rule, too).
+        () if name.contains("dcs108") => Some(Chemistry::R9Dna),
+        () if name.contains("rna") || kit.experiment_type.ends_with("rna") => {
+            Some(Chemistry::R9Rna)
+        }
         () if name.contains("114") => Some(Chemistry::R10Dna),
         () => Some(Chemistry::R9Dna),
     }
@@ -49,16 +53,39 @@ pub(super) fn one_chemistry(
     Ok(known)
 }
 
-/// The model that reads are aligned with; its chemistry must be that of the signal.
+/// What a command takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Molecules {
+    /// DNA only; what is done with it.
+    Dna(&'static str),
+    /// RNA, too; the user says that it is.
+    Any { is_rna: bool },
+}
+
+/// The model that reads are aligned with, and whether they are RNA. The chemistry of the model must
+/// be that of the signal, where both are known.
 pub(super) fn nucleotide_model(
     path: Option<&Path>,
-    chemistry: Option<&(Chemistry, PathBuf)>,
-) -> seqloom_terminal::Result<PoreModel> {
-    let found = chemistry.map(|(chemistry, _)| *chemistry);
-    if let Some((chemistry, of)) = chemistry.filter(|(chemistry, _)| chemistry.is_rna()) {
-        let text = format!("{}: the signal is {chemistry}; only DNA is called", of.display());
-        return Err(PassError::Input(text).into());
+    chemistry_and_file: Option<&(Chemistry, PathBuf)>,
+    takes: Molecules,
+) -> seqloom_terminal::Result<(PoreModel, bool)> {
+    let found = chemistry_and_file.map(|(chemistry, _)| *chemistry);
+    if let Some((chemistry, of)) = chemistry_and_file {
+        let of = of.display();
+        let text = match takes {
+            Molecules::Dna(what) if chemistry.is_rna() => {
+                format!("{of}: the signal is {chemistry}; {what} of DNA only")
+            }
+            Molecules::Any { is_rna: true } if !chemistry.is_rna() => {
+                format!("{of}: the signal is {chemistry}, but --rna says that it is RNA")
+            }
+            _ => String::new(),
+        };
+        if !text.is_empty() {
+            return Err(PassError::Input(text).into());
+        }
     }
+    let is_said = takes == Molecules::Any { is_rna: true };
     if let Some(path) = path {
         let request = ModelRequest {
             alphabet: Some(Alphabet::Nucleotide),
@@ -66,19 +93,45 @@ pub(super) fn nucleotide_model(
             kmer_length: None,
             chemistry: found,
         };
-        return load_model(path, &request);
-    }
-    match chemistry {
-        Some((chemistry, of)) if *chemistry != Chemistry::R9Dna => {
-            let text = format!(
-                "{}: the signal is {chemistry}, and the model that comes with the program is for \
-                 {}; give one with --kmer-model",
-                of.display(),
-                Chemistry::R9Dna
-            );
-            Err(PassError::Input(text).into())
+        let model = load_model(path, &request)?;
+        let of_model = model.chemistry.map(Chemistry::is_rna);
+        let is_rna = found.map_or(is_said || of_model == Some(true), Chemistry::is_rna);
+        let is_other = of_model.is_some_and(|of_model| of_model != is_rna);
+        if is_other || (is_rna && matches!(takes, Molecules::Dna(_))) {
+            let (path, what) = (path.display(), if is_rna { "RNA" } else { "DNA" });
+            let text =
+                format!("{path}: the model is not for the signal, which is taken for {what}");
+            return Err(PassError::Input(text).into());
         }
-        _ => pore_model::builtin::r9_4_1_nucleotide().map_err(bad_builtin),
+        return Ok((model, is_rna));
+    }
+    let model = match found {
+        Some(Chemistry::R9Rna) => builtin::r9_4_1_rna(),
+        None if is_said => builtin::r9_4_1_rna(),
+        Some(Chemistry::R9Dna) | None => builtin::r9_4_1_nucleotide(),
+        Some(chemistry @ (Chemistry::R10Dna | Chemistry::Rna004)) => {
+            let of = chemistry_and_file.map(|(_, of)| of.display().to_string());
+            let text = format!(
+                "{}: the signal is {chemistry}, and the models that come with the program are for \
+                 {} and {}; give one with --kmer-model, for instance {}",
+                of.unwrap_or_default(),
+                Chemistry::R9Dna,
+                Chemistry::R9Rna,
+                table_of(chemistry),
+            );
+            return Err(PassError::Input(text).into());
+        }
+    };
+    let is_rna = is_said || found.is_some_and(Chemistry::is_rna);
+    Ok((model.map_err(bad_builtin)?, is_rna))
+}
+
+/// A published table for a chemistry whose model does not come with the program.
+fn table_of(chemistry: Chemistry) -> &'static str {
+    match chemistry {
+        Chemistry::R10Dna => "Uncalled4's dna_r10.4.1_400bps_9mer.npz",
+        Chemistry::Rna004 => "f5c's rna004.nucleotide.5mer.model",
+        Chemistry::R9Dna | Chemistry::R9Rna => "nanopolish's",
     }
 }
 
@@ -118,5 +171,7 @@ mod tests {
         t("rna", "", Some(Chemistry::R9Rna));
         t("", "sqk-rna002", Some(Chemistry::R9Rna));
         t("rna", "sqk-rna004", Some(Chemistry::Rna004));
+        t("internal_rna", "", Some(Chemistry::R9Rna));
+        t("rna", "sqk-dcs108", Some(Chemistry::R9Dna));
     }
 }

@@ -71,6 +71,7 @@ mod signal_methylation;
 mod signal_motifs;
 mod signal_pool;
 mod signal_refusals;
+mod signal_rna;
 mod signal_roundtrip;
 mod signal_slow5tools;
 mod signal_truth;

@@ -663,8 +663,8 @@ fn chemistries_that_the_model_is_not_for_are_refused() {
         set.methylation(&few, &signal, "").fails_with(3).says(words);
     };
     t("genomic_dna", "sqk-lsk114", &["R10 DNA", "--kmer-model"]);
-    t("rna", "sqk-rna002", &["R9 RNA", "only DNA"]);
-    t("rna", "sqk-rna004", &["RNA004", "only DNA"]);
+    t("rna", "sqk-rna002", &["R9 RNA", "methylation is called of DNA only"]);
+    t("rna", "sqk-rna004", &["RNA004", "methylation is called of DNA only"]);
 }
 
 #[test]
