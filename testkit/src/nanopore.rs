@@ -48,6 +48,8 @@ pub struct NanoporeOptions {
     pub error_rate: f64,
     /// Sites at most so far apart share their state.
     pub group_gap: usize,
+    /// `sequencing_kit` of the signal's header.
+    pub kit: &'static str,
     /// Samples a second.
     pub sampling_rate_hz: f64,
     /// The molecules are direct RNA: signal begins at the 3' end, bases are U where the reference
@@ -67,6 +69,7 @@ impl Default for NanoporeOptions {
             noise_pa: 1.5,
             error_rate: 0.01,
             group_gap: 10,
+            kit: "sqk-lsk109",
             sampling_rate_hz: 4000.0,
             is_rna: false,
         }
@@ -80,6 +83,7 @@ impl NanoporeOptions {
         Self {
             kmer_length: 5,
             dwell_samples: 43.0,
+            kit: "sqk-rna002",
             sampling_rate_hz: 3012.0,
             is_rna: true,
             ..Self::default()
@@ -356,11 +360,8 @@ impl NanoporeRun {
     }
 
     fn slow5(&self) -> String {
-        let (experiment, kit) = match self.options.is_rna {
-            true => ("rna", "sqk-rna002"),
-            false => ("genomic_dna", "sqk-lsk109"),
-        };
-        let rate = self.options.sampling_rate_hz;
+        let experiment = if self.options.is_rna { "rna" } else { "genomic_dna" };
+        let NanoporeOptions { kit, sampling_rate_hz: rate, .. } = self.options;
         let mut text = format!(
             "#slow5_version\t0.2.0\n#num_read_groups\t1\n@asic_id\tsynthetic\n\
             @experiment_type\t{experiment}\n@run_id\tsynthetic\n@sequencing_kit\t{kit}\n\

@@ -54,6 +54,8 @@ pub struct Kit {
     pub experiment_type: String,
     /// `sequencing_kit`: `sqk-lsk114`; likewise.
     pub sequencing_kit: String,
+    /// `flow_cell_product_code`: `flo-min114`; likewise.
+    pub flow_cell: String,
 }
 
 impl Kit {
@@ -67,6 +69,7 @@ impl Kit {
         Self {
             experiment_type: value(b"experiment_type"),
             sequencing_kit: value(b"sequencing_kit"),
+            flow_cell: value(b"flow_cell_product_code"),
         }
     }
 }

@@ -46,7 +46,12 @@ pub fn parse(
     }
     let stdvs = match (stdvs.len(), missing_stdv_pa) {
         (0, Some(stdv)) => vec![stdv; rows],
-        (0, None) => return Err(bad_array("current.stdv", "is empty; state a deviation to use")),
+        (0, None) => {
+            return Err(bad_array(
+                "current.stdv",
+                "is empty; give one deviation for all levels (--level-stdv)",
+            ));
+        }
         (found, _) if found != rows => {
             return Err(ModelError::Rows { found, expected: rows, kmer_length });
         }

@@ -27,7 +27,7 @@ use seqloom_terminal::UsageError;
 
 use super::arguments::RunArguments;
 use super::error::PassError;
-use super::model::{Molecules, nucleotide_model, one_chemistry};
+use super::model::{GivenModel, Molecules, nucleotide_model, one_chemistry};
 use super::pass::Pass;
 use super::region;
 use crate::output::arguments::memory_size;
@@ -66,6 +66,9 @@ pub(super) struct CallArguments {
     /// [default: nanopolish's for R9.4.1: 6-mers of DNA, 5-mers of RNA]
     #[arg(long, value_name = "FILE")]
     kmer_model: Option<PathBuf>,
+    /// Standard deviation of all levels, in picoampere, for a --kmer-model that has none
+    #[arg(long, value_name = "PA", requires = "kmer_model", value_parser = deviation)]
+    level_stdv: Option<f64>,
     /// Memory of the whole process [default: three quarters of what there is]
     #[arg(short, long, value_name = "SIZE", help_heading = "Run", value_parser = memory_size)]
     memory: Option<ByteSize>,
@@ -74,6 +77,11 @@ pub(super) struct CallArguments {
     pub(super) json: Option<PathBuf>,
     #[command(flatten)]
     pub(super) run: RunArguments,
+}
+
+fn deviation(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|it: &f64| it.is_normal() && *it > 0.0);
+    number.ok_or_else(|| "must be a number above 0".to_owned())
 }
 
 /// Which alignments are called.
@@ -168,8 +176,9 @@ impl Job {
         let header = &alignments.headers()[0];
         let contigs = match_contigs(pass, header, &reference, &arguments.bam)?;
         let kmer_model = arguments.kmer_model.as_deref();
+        let given = kmer_model.map(|path| GivenModel { path, stdv_pa: arguments.level_stdv });
         let (signals, chemistry) = open_signals(found, pass)?;
-        let (nucleotides, is_rna) = nucleotide_model(kmer_model, chemistry.as_ref(), takes)?;
+        let (nucleotides, is_rna) = nucleotide_model(given, chemistry.as_ref(), takes)?;
         let sequences = open_sequences(arguments, pass, ByteSize(limit.0 / 2))?;
         let held = signals.held_bytes() + sequences.as_ref().map_or(0, ReadSequences::held_bytes);
         let memory_bytes = memory_left(held, limit, pass.threads)?;

@@ -245,7 +245,7 @@ fn methylated_model(
             kmer_length: Some(kmer_length),
             chemistry: None,
         };
-        return load_model(path, &request);
+        return load_model(path, None, &request);
     }
     let model = builtin::r9_4_1_methylated(motif).map_err(bad_builtin)?;
     if model.kmer_length != kmer_length {

@@ -14,10 +14,14 @@ use seqloom_terminal::error::InputError;
 
 use super::error::PassError;
 
-/// What a kit is for: f5c's rules, by `experiment_type` and `sequencing_kit`.
+/// What a kit is for: f5c's rules, by `experiment_type` and `sequencing_kit`; and what went through
+/// a flow cell of R10 or for RNA004, whatever the kit.
 fn chemistry_of(kit: &Kit) -> Option<Chemistry> {
-    let name = &kit.sequencing_kit;
+    let (name, cell) = (&kit.sequencing_kit, &kit.flow_cell);
+    let has_cell = |codes: &[&str]| codes.iter().any(|code| cell.contains(code));
     match () {
+        () if has_cell(&["004ra"]) => Some(Chemistry::Rna004),
+        () if has_cell(&["111", "112", "114"]) => Some(Chemistry::R10Dna),
         () if name.is_empty() && kit.experiment_type.is_empty() => None,
         () if name.contains("rna004") => Some(Chemistry::Rna004),
         // A kit of cDNA, whose files say "rna" (nanopolish's rule, too).
@@ -53,6 +57,15 @@ pub(super) fn one_chemistry(
     Ok(known)
 }
 
+/// A model that was given.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct GivenModel<'a> {
+    /// Where it is.
+    pub(super) path: &'a Path,
+    /// Standard deviation of its levels, if it has none.
+    pub(super) stdv_pa: Option<f64>,
+}
+
 /// What a command takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Molecules {
@@ -65,7 +78,7 @@ pub(super) enum Molecules {
 /// The model that reads are aligned with, and whether they are RNA. The chemistry of the model must
 /// be that of the signal, where both are known.
 pub(super) fn nucleotide_model(
-    path: Option<&Path>,
+    given: Option<GivenModel<'_>>,
     chemistry_and_file: Option<&(Chemistry, PathBuf)>,
     takes: Molecules,
 ) -> seqloom_terminal::Result<(PoreModel, bool)> {
@@ -86,14 +99,14 @@ pub(super) fn nucleotide_model(
         }
     }
     let is_said = takes == Molecules::Any { is_rna: true };
-    if let Some(path) = path {
+    if let Some(GivenModel { path, stdv_pa }) = given {
         let request = ModelRequest {
             alphabet: Some(Alphabet::Nucleotide),
             motif: None,
             kmer_length: None,
             chemistry: found,
         };
-        let model = load_model(path, &request)?;
+        let model = load_model(path, stdv_pa, &request)?;
         let of_model = model.chemistry.map(Chemistry::is_rna);
         let is_rna = found.map_or(is_said || of_model == Some(true), Chemistry::is_rna);
         let is_other = of_model.is_some_and(|of_model| of_model != is_rna);
@@ -139,11 +152,12 @@ fn table_of(chemistry: Chemistry) -> &'static str {
 /// or text.
 pub(super) fn load_model(
     path: &Path,
+    missing_stdv_pa: Option<f64>,
     request: &ModelRequest,
 ) -> seqloom_terminal::Result<PoreModel> {
     let bytes = std::fs::read(path).map_err(|error| InputError::read(path, &error))?;
     let model = match bytes.starts_with(b"PK") {
-        true => uncalled4::parse(&bytes, None, request),
+        true => uncalled4::parse(&bytes, missing_stdv_pa, request),
         false => text::parse(&bytes, request),
     };
     Ok(model.map_err(|error| PassError::Model { path: path.to_owned(), source: error })?)
@@ -159,11 +173,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kits_show_the_chemistry() {
-        let t = |kind: &str, kit: &str, expected| {
-            let kit = Kit { experiment_type: kind.into(), sequencing_kit: kit.into() };
-            assert_eq!(chemistry_of(&kit), expected);
+    fn kits_tell_the_chemistry() {
+        let with_cell = |kind: &str, kit: &str, cell: &str, expected| {
+            let (experiment_type, sequencing_kit) = (kind.into(), kit.into());
+            let kit = Kit { experiment_type, sequencing_kit, flow_cell: cell.into() };
+            assert_eq!(chemistry_of(&kit), expected, "{kit:?}");
         };
+        let t = |kind: &str, kit: &str, expected| with_cell(kind, kit, "", expected);
+        with_cell("", "", "flo-min114", Some(Chemistry::R10Dna));
+        with_cell("genomic_dna", "sqk-lsk109", "flo-min111", Some(Chemistry::R10Dna));
+        with_cell("genomic_dna", "sqk-lsk109", "flo-min106", Some(Chemistry::R9Dna));
+        with_cell("rna", "sqk-rna002", "flo-min106", Some(Chemistry::R9Rna));
+        with_cell("", "", "flo-pro004ra", Some(Chemistry::Rna004));
+        with_cell("", "", "flo-min106", None);
         t("", "", None);
         t("genomic_dna", "sqk-lsk109", Some(Chemistry::R9Dna));
         t("genomic_dna", "", Some(Chemistry::R9Dna));
