@@ -23,12 +23,20 @@ pub(crate) struct MadeRead {
 impl MadeRead {
     /// A read of `molecule`; one to three events a base, at most 0.6 standard deviations off.
     pub(crate) fn new(model: &PoreModel, molecule: Molecule) -> Self {
+        Self::with_sites(model, molecule, b"")
+    }
+
+    /// The same with `site` at every 60th base, however seldom it is by chance.
+    pub(crate) fn with_sites(model: &PoreModel, molecule: Molecule, site: &[u8]) -> Self {
         let mut state = 7_u32;
         let mut random = |bound: u32| {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             (state >> 16) % bound
         };
-        let reference: Vec<u8> = (0..=BASES).map(|_| b"ACGT"[random(4) as usize]).collect();
+        let mut reference: Vec<u8> = (0..=BASES).map(|_| b"ACGT"[random(4) as usize]).collect();
+        for bases in reference.chunks_exact_mut(60) {
+            bases[30..30 + site.len()].copy_from_slice(site);
+        }
         let covered = &reference[..BASES as usize];
         let mut ranks = Vec::new();
         push_ranks(covered, molecule, model.alphabet, model.kmer_length, &mut ranks);
