@@ -376,7 +376,10 @@ fn pysam_counts_the_same(data: &Data, bodies: &[Vec<u8>], here: &Path) {
         data.motif.name(),
     ]);
     let theirs = run(&mut referee);
-    assert!(ours.lines().count() > 40);
+    let sites = ours.lines().count();
+    eprintln!("{}: {sites} sites counted", data.motif.name());
+    // CC[AT]GG, once in 512 bases, is the rarest.
+    assert!(sites > 30, "{sites} sites of {}", data.motif.name());
     for (line, (ours, theirs)) in ours.lines().zip(theirs.lines()).enumerate() {
         assert_eq!(ours, theirs, "line {line}");
     }
