@@ -675,6 +675,18 @@ fn slow_alignments_of_the_catalogue_equal_each_picard() {
     }
 }
 
+/// A region of a file has reads whose mates are elsewhere. Picard counts a duplicate as one of a
+/// pair where its flags say so.
+#[test]
+fn duplicates_whose_mates_are_not_there_equal_each_picard() {
+    let file = "bam/gatk_testdata/org/broadinstitute/hellbender/tools/BQSR/\
+                NA12878.chr17_69k_70k.dictFix.bam";
+    let (true, Some(file)) = (has_referees(), skip::data(file)) else { return };
+    for version in PICARD {
+        assert!(equal_picard_of(version, folder().path(), &[case(&file, false, TAGS)]));
+    }
+}
+
 /// Pairs of one place whose names say where their clusters were, grouped by name.
 fn pile(pairs: u32, place: impl Fn(u32) -> (u32, u32)) -> String {
     let mut sam = String::from(

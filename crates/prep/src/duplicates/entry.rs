@@ -140,6 +140,8 @@ pub struct FragmentEnd {
     pub(crate) reverse: bool,
     /// The record has flag 0x80 (second read of its template).
     pub(crate) second: bool,
+    /// The flags say that its mate is mapped: it is not there.
+    pub(crate) mate_mapped: bool,
 }
 
 /// "Here is an end of a read whose mate is mapped": all that fragments need to know of pairs.
@@ -302,7 +304,8 @@ impl FragmentEnd {
         out.put(self.library.to_le_bytes());
         out.put(self.barcode.to_le_bytes());
         out.put(self.score.to_le_bytes());
-        out.put([u8::from(self.reverse) | u8::from(self.second) << 1]);
+        let flags = [self.reverse, self.second, self.mate_mapped].map(u8::from);
+        out.put([flags[0] | flags[1] << 1 | flags[2] << 2]);
         out.bytes
     }
 
@@ -317,7 +320,7 @@ impl FragmentEnd {
         let barcode = u32::from_le_bytes(input.take());
         let score = i16::from_le_bytes(input.take());
         let [bits] = input.take();
-        let (reverse, second) = (bits & 1 != 0, bits & 2 != 0);
+        let [reverse, second, mate_mapped] = [1, 2, 4].map(|flag| bits & flag != 0);
         Self {
             reference,
             position,
@@ -330,6 +333,7 @@ impl FragmentEnd {
             score,
             reverse,
             second,
+            mate_mapped,
         }
     }
 }

@@ -11,7 +11,7 @@ fn every_byte_of_a_form_is_used() {
     assert_eq!(ones[PairEnd::BYTES - 1], 0x1f);
     let ones = FragmentEnd::from_bytes(&[0xff; FragmentEnd::BYTES]).to_bytes();
     assert!(ones[..FragmentEnd::BYTES - 1].iter().all(|&b| b == 0xff));
-    assert_eq!(ones[FragmentEnd::BYTES - 1], 3);
+    assert_eq!(ones[FragmentEnd::BYTES - 1], 7);
     let ones = PairedMarker::from_bytes(&[0xff; PairedMarker::BYTES]).to_bytes();
     assert!(ones[..PairedMarker::BYTES - 1].iter().all(|&b| b == 0xff));
     assert_eq!(ones[PairedMarker::BYTES - 1], 1);

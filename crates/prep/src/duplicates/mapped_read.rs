@@ -45,7 +45,7 @@ impl MappedRead {
     /// Of a record, its library and read group, and its barcodes.
     pub(crate) fn of(record: &RecordRef<'_>, group: GroupIndex, barcodes: ReadBarcodes) -> Self {
         let flags = record.flags();
-        let has_mate = flags & Flags::PAIRED != 0 && flags & Flags::MATE_UNMAPPED == 0;
+        let has_mate = has_mapped_mate(flags);
         Self {
             library: group.library,
             read_group: group.read_group,
@@ -64,7 +64,7 @@ impl MappedRead {
     }
 
     fn is_mated(&self) -> bool {
-        self.flags & Flags::PAIRED != 0 && self.flags & Flags::MATE_UNMAPPED == 0
+        has_mapped_mate(self.flags)
     }
 
     /// Where `samtools sort` puts it.
@@ -100,6 +100,7 @@ impl MappedRead {
             score: self.score,
             reverse: self.is_reverse(),
             second: self.flags & Flags::SECOND_OF_PAIR != 0,
+            mate_mapped: self.is_mated(),
         }
     }
 
@@ -114,6 +115,11 @@ impl MappedRead {
             reverse: self.is_reverse(),
         }
     }
+}
+
+/// Whether the flags of a record say that its mate is mapped.
+pub(crate) fn has_mapped_mate(flags: u16) -> bool {
+    flags & Flags::PAIRED != 0 && flags & Flags::MATE_UNMAPPED == 0
 }
 
 /// The pair of two ends with their ordinals, the first one being earlier in the file; `None` where

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use seqloom_format::bam::Flags;
 use seqloom_format::state_of_fields;
 
+use super::mapped_read::has_mapped_mate;
 use crate::duplicates::LibraryTable;
 
 /// Set sizes up to this one are counted in an array.
@@ -23,6 +24,8 @@ pub(crate) struct LibraryCounts {
     pub(crate) unmapped: u64,
     /// Duplicates among `unpaired_reads`.
     pub(crate) unpaired_read_duplicates: u64,
+    /// Duplicates among `paired_reads` whose mates are not there.
+    pub(crate) lone_mate_duplicates: u64,
     /// Pairs that are duplicates.
     pub(crate) pair_duplicates: u64,
     /// Pairs that are optical duplicates.
@@ -36,6 +39,7 @@ impl LibraryCounts {
         self.secondary_or_supplementary += other.secondary_or_supplementary;
         self.unmapped += other.unmapped;
         self.unpaired_read_duplicates += other.unpaired_read_duplicates;
+        self.lone_mate_duplicates += other.lone_mate_duplicates;
         self.pair_duplicates += other.pair_duplicates;
         self.optical_pair_duplicates += other.optical_pair_duplicates;
     }
@@ -173,6 +177,7 @@ state_of_fields!(LibraryCounts {
     secondary_or_supplementary,
     unmapped,
     unpaired_read_duplicates,
+    lone_mate_duplicates,
     pair_duplicates,
     optical_pair_duplicates,
 });
@@ -207,10 +212,10 @@ impl DuplicationCounters {
             counts.unmapped += 1;
         } else if flags & (Flags::SECONDARY | Flags::SUPPLEMENTARY) != 0 {
             counts.secondary_or_supplementary += 1;
-        } else if flags & Flags::PAIRED == 0 || flags & Flags::MATE_UNMAPPED != 0 {
-            counts.unpaired_reads += 1;
-        } else {
+        } else if has_mapped_mate(flags) {
             counts.paired_reads += 1;
+        } else {
+            counts.unpaired_reads += 1;
         }
     }
 
@@ -234,9 +239,15 @@ impl DuplicationCounters {
         }
     }
 
-    /// Counts a duplicate without a mapped mate.
-    pub(crate) fn count_fragment_duplicate(&mut self, library: u16) {
-        self.library(library).unpaired_read_duplicates += 1;
+    /// Counts a duplicate that is no pair's. As records are examined, so by its flags alone: the
+    /// mate of one whose flags say that it is mapped is not there.
+    pub(crate) fn count_fragment_duplicate(&mut self, library: u16, mate_mapped: bool) {
+        let counts = self.library(library);
+        if mate_mapped {
+            counts.lone_mate_duplicates += 1;
+        } else {
+            counts.unpaired_read_duplicates += 1;
+        }
     }
 
     /// Adds another worker's counters.
@@ -294,7 +305,7 @@ impl DuplicationMetrics {
             secondary_or_supplementary_reads: counts.secondary_or_supplementary,
             unmapped_reads: counts.unmapped,
             unpaired_read_duplicates: counts.unpaired_read_duplicates,
-            read_pair_duplicates: counts.pair_duplicates,
+            read_pair_duplicates: counts.pair_duplicates + counts.lone_mate_duplicates / 2,
             read_pair_optical_duplicates: counts.optical_pair_duplicates,
         }
     }
@@ -404,7 +415,7 @@ mod tests {
             for counters in [&mut parts[i % 2], &mut whole] {
                 counters.count_record((i % 2) as u16, flags);
                 counters.count_pair_set(1, i * 7 + 2, Some(i as u64));
-                counters.count_fragment_duplicate(0);
+                counters.count_fragment_duplicate(0, i % 2 == 0);
             }
         }
         let [mut sum, more] = parts;

@@ -222,7 +222,7 @@ impl<'a> FragmentResolver<'a> {
                     let reads =
                         if fragment.second { MarkedReads::Second } else { MarkedReads::First };
                     marks.mark(fragment.template, reads);
-                    counters.count_fragment_duplicate(fragment.library);
+                    counters.count_fragment_duplicate(fragment.library, fragment.mate_mapped);
                 }
             }
         }
@@ -280,6 +280,7 @@ mod tests {
             umi: 0,
             score,
             reverse: false,
+            mate_mapped: false,
             second: template % 2 == 1,
         }
     }
