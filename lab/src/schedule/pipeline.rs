@@ -51,7 +51,7 @@ struct Counter(AtomicUsize);
 /// A chunk, to be aligned by all workers.
 struct Chunk {
     slots: Vec<Mutex<Slot>>,
-    /// By worker: which slot is its next. Relaxed: every number is given once, the slot is behind
+    /// By worker: which slot is its next. Relaxed: every number is given once, the slot is under
     /// its lock, and who is furthest behind is a guess.
     next: Vec<Counter>,
     /// Slots that are not done.

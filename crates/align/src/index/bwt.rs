@@ -312,7 +312,7 @@ fn for_each(
         &|| true,
         |_| {
             while !failure.stopped() {
-                // Relaxed: every number is given once; the stripe is behind its lock.
+                // Relaxed: every number is given once; the stripe is under its lock.
                 let index = next.fetch_add(1, Ordering::Relaxed);
                 let Some(stripe) = stripes.get(index) else { break };
                 work(index, &mut lock(stripe))?;

@@ -221,7 +221,7 @@ pub struct Collector<'a> {
     no_reference: ChunkStore<'a>,
     numbering: Numbering,
     /// Bins of `no_coordinate` of a lane before this one are closed, by lane. Relaxed: whoever
-    /// raises it closes the bins in between, each behind its lock; a record that comes late opens
+    /// raises it closes the bins in between, each under its lock; a record that comes late opens
     /// one again.
     no_coordinate_from: Box<[AtomicUsize]>,
     ends: Option<EndCollector<'a>>,

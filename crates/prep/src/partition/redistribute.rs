@@ -291,7 +291,7 @@ fn move_all<P: Placer>(
     let work = |_| {
         let (mut placer, mut scratch) = (placer(), StoreScratch::new()?);
         while !failure.stopped() {
-            // Relaxed: every number is given once; the chunks are behind locks.
+            // Relaxed: every number is given once; the chunks are under locks.
             let source = next.fetch_add(1, Ordering::Relaxed);
             if source >= from.partitions() {
                 break;

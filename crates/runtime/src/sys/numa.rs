@@ -201,7 +201,7 @@ pub(crate) fn discard_pages<T>(room: &mut [MaybeUninit<T>]) -> io::Result<()> {
     let pages = whole_pages(room, super::page_bytes());
     // SAFETY: the pages are borrowed and hold nothing, so they may read as anything from now on.
     // They are whole pages of this kernel, which rounds a length up to its own: with those of 4 KiB
-    // on one of 64 KiB, up to 60 KiB behind the room would read as zeros.
+    // on one of 64 KiB, up to 60 KiB after the room would read as zeros.
     let result = unsafe {
         libc::madvise(pages.start as *mut libc::c_void, pages.len(), libc::MADV_DONTNEED)
     };
@@ -313,7 +313,7 @@ mod tests {
         t(0x40000..0x65000, 4, 0x40000..0x65000);
         t(0x40000..0x65000, 16, 0x40000..0x64000);
         t(0x40000..0x65000, 64, 0x40000..0x60000);
-        // One that starts behind the start of a page.
+        // One that starts after the start of a page.
         t(0x40010..0x65678, 4, 0x41000..0x65000);
         t(0x40010..0x65678, 16, 0x44000..0x64000);
         t(0x40010..0x65678, 64, 0x50000..0x60000);

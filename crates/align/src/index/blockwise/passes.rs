@@ -355,7 +355,7 @@ impl<'a> Workers<'a> {
         let next = AtomicUsize::new(0);
         let (sorting, sorted) = (&self.sorting, &self.sorted);
         self.run(|_, worker, failure| {
-            // Relaxed: every number is given once; the task is behind its lock.
+            // Relaxed: every number is given once; the task is under its lock.
             while let Some(task) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) {
                 let Some((mut part, sizes)) = lock(task).take() else { continue };
                 for &size in sizes {

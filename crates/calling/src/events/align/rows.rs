@@ -58,8 +58,8 @@ pub(super) fn operands_of<'a>(
     ])
 }
 
-/// Fills all bands, each by `fill_band`, which makes cells from [`BANDWIDTH`] on impossible; the best
-/// event for the last k-mer, if there is a path to it.
+/// Fills all bands, each by `fill_band`, which makes cells from [`BANDWIDTH`] on impossible; the
+/// best event for the last k-mer, if there is a path to it.
 #[inline(always)]
 pub(super) fn fill(
     operands: &Operands,

@@ -126,7 +126,7 @@ pub fn write_out(
         |_| {
             let mut scratch = StoreScratch::new()?;
             while !failure.stopped() {
-                // Relaxed: every number is given once; the chunks are behind locks.
+                // Relaxed: every number is given once; the chunks are under locks.
                 let Some(&(store, partition)) = all.get(next.fetch_add(1, Ordering::Relaxed))
                 else {
                     break;
