@@ -9,7 +9,8 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 PROFILE ?= release
 OUT ?= out
 
-.PHONY: help demo demo-cluster build dist wheel lab test test-slow fuzz fuzz-signal loom miri tsan avx512 bench lint needs
+.PHONY: help demo demo-cluster build dist wheel lab test test-slow fuzz fuzz-signal loom miri tsan avx512 arm64 \
+	bench lint needs
 
 help: ## list the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 14
@@ -83,6 +84,9 @@ tsan: ## threads under ThreadSanitizer; skipped where a nightly compiler is miss
 
 avx512: ## AVX-512 kernels on an emulated processor; skipped where this one has it
 	tests/avx512.sh
+
+arm64: ## the program for aarch64, cross-built and emulated: kernels, demo and digests; skipped where that cannot be
+	tests/arm64.sh
 
 bench: build ## whole programs side by side on this machine
 	tests/bench.sh "$(TARGET)/$(PROFILE)" "$(OUT)/bench"

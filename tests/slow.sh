@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The long tests in parts, each of which takes less than 150 minutes on two cores and ends with a line of its own.
-#   tests/slow.sh [PART...]     identity, modes, prep, shards, signal, fuzz or rest; all without an argument
+#   tests/slow.sh [PART...]     identity, modes, prep, shards, signal, fuzz, arm64 or rest; all without an argument
 # A test of the command line belongs to the part that names its module below, and to the rest where none does.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -8,7 +8,7 @@ export SEQLOOM_SLOW=1
 export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$(($(nproc) + 1))}
 cargo=${CARGO:-cargo}
 
-all=(identity modes prep shards signal fuzz rest)
+all=(identity modes prep shards signal fuzz arm64 rest)
 # Modules of crates/cli/tests/it.
 declare -A modules=(
   [identity]="identity identity_scale certified_path"
@@ -41,6 +41,9 @@ part() {
   case $1 in
     fuzz)
       make fuzz fuzz-signal miri tsan
+      return ;;
+    arm64)
+      tests/arm64.sh
       return ;;
     rest)
       local skipped=() others=() it

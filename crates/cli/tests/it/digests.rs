@@ -65,14 +65,21 @@ fn simulate(here: &Path, arguments: &[&str]) {
     simulate_to_files(&genome, &options, outputs).unwrap();
 }
 
+/// The program whose outputs are compared: `SEQLOOM_PROGRAM` says of another one, such as that of
+/// another processor (`tests/arm64.sh`), else it is the one under test.
+fn program() -> PathBuf {
+    let other = std::env::var_os("SEQLOOM_PROGRAM").filter(|path| !path.is_empty());
+    other.map_or_else(|| env!("CARGO_BIN_EXE_seqloom").into(), PathBuf::from)
+}
+
 /// Runs the command of a row in `here`, by a shell that finds our program first.
 fn perform(here: &Path, command: &str) {
     let mut words = command.split_whitespace();
     if words.next() == Some("simulate") {
         return simulate(here, &words.collect::<Vec<_>>());
     }
-    let program = Path::new(env!("CARGO_BIN_EXE_seqloom")).parent().unwrap();
-    let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
+    let folder = program().parent().unwrap().to_owned();
+    let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
     let mut shell = Command::new("sh");
     shell.args(["-c", command]).current_dir(here).env("PATH", path).env("DATA", DATA);
     let run = run(&mut shell);

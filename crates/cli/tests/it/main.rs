@@ -36,6 +36,7 @@ mod mates;
 mod memory;
 mod metrics;
 mod numa;
+mod other_processor;
 mod packaging;
 mod prep_catalogue;
 mod prep_determinism;
