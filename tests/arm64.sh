@@ -9,9 +9,10 @@
 #     demo      the demo: index, BAM, its index and metrics are the same files
 #     digests   the commands of tests/digests.tsv
 #   tests/arm64.sh where            the emulator and the program, if that is newer than the sources
-#   tests/arm64.sh cargo ARG...     cargo in the cross environment, as `make dist TARGET_TRIPLE=...` does
+#   tests/arm64.sh cargo ARG...     cargo in the cross environment
 #   tests/arm64.sh with COMMAND...  a command that may start programs for aarch64
 set -euo pipefail
+from=$PWD
 cd "$(dirname "$0")/.."
 triple=aarch64-unknown-linux-gnu
 folder=${SEQLOOM_ARM64:-${XDG_CACHE_HOME:-${HOME:?}/.cache}/seqloom-arm64}
@@ -102,6 +103,7 @@ cargo_inside() {
 }
 
 # A command for which the kernel starts programs of aarch64 by the emulator; the rest of the machine is left as it is.
+# Programs see the name that they were called by (P).
 with_aarch64() {
   # shellcheck disable=SC2016 # the inner shell's
   QEMU=$qemu unshare --user --map-root-user --mount sh -c '
@@ -109,7 +111,7 @@ with_aarch64() {
     mount -t binfmt_misc none /proc/sys/fs/binfmt_misc
     magic="\\x7fELF\\x02\\x01\\x01\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x02\\x00\\xb7\\x00"
     mask="\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\x00\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xfe\\xff\\xff\\xff"
-    printf ":qemu-aarch64:M::%s:%s:%s:F" "$magic" "$mask" "$QEMU" > /proc/sys/fs/binfmt_misc/register
+    printf ":qemu-aarch64:M::%s:%s:%s:PF" "$magic" "$mask" "$QEMU" > /proc/sys/fs/binfmt_misc/register
     exec "$@"' sh "$@"
 }
 may_start() { may_isolate && with_aarch64 "$program" --version > /dev/null 2>&1; }
@@ -158,7 +160,8 @@ demo() {
   for file in demo.fa.bwt.2bit.64 demo.fa.pac demo.fa.ann demo.fa.amb demo.bam demo.bam.bai; do
     cmp "$out/x86-64/$file" "$out/aarch64/$file"
   done
-  diff -r "$out/x86-64/demo-metrics" "$out/aarch64/demo-metrics"
+  # A comment has the command, with its program's folder.
+  diff -r -I '^# .*seqloom align' "$out/x86-64/demo-metrics" "$out/aarch64/demo-metrics"
   sha256sum "$out/aarch64/demo.bam"
   echo "the demo's files are the same"
 }
@@ -180,7 +183,7 @@ case ${1:-} in
     printf '%s\n%s\n' "$qemu" "$program"
     exit ;;
   cargo) shift; make_root; cargo_inside "$@"; exit ;;
-  with) shift; make_root; with_aarch64 "$@"; exit ;;
+  with) shift; make_root; cd "$from"; with_aarch64 "$@"; exit ;;
 esac
 [ "$(uname -m)" = x86_64 ] || skip "this machine is no x86-64"
 command -v apt-get > /dev/null || skip "the packages are Debian's, and there is no apt-get"
