@@ -1,59 +1,31 @@
 //! The adaptive arithmetic coder (CRAM codecs specification, section 4).
 
 use super::model::{Model, RangeDecoder};
-use super::packing::{
-    MOST_DEPTH, NO_SIZE, ORDER, PACKED, Packing, RUNS, STORED, STRIPE, read_striped,
-};
+use super::packing::{Coder, ORDER, RUNS, STORED};
 use crate::read::cursor::Cursor;
 use crate::read::error::Problem;
 
 /// bzip2 instead.
 const FOREIGN: u8 = 4;
-const CORRUPT: Problem = Problem::Corrupt("arithmetic-coded");
+const NAME: &str = "arithmetic-coded";
+const CORRUPT: Problem = Problem::Corrupt(NAME);
 /// Models of lengths of runs: by the symbol, then for the second part, then for all others.
 const RUN_MODELS: usize = 258;
 
+const CODER: Coder = Coder { what: "an arithmetic-coded block", name: NAME, symbols };
+
 /// The raw bytes, at most `most`.
 pub(crate) fn decompress(bytes: &[u8], most: usize) -> Result<Vec<u8>, Problem> {
-    stream(bytes, None, most, 0)
+    CODER.decompress(bytes, most)
 }
 
-fn stream(
-    bytes: &[u8],
-    known: Option<usize>,
-    most: usize,
-    depth: usize,
-) -> Result<Vec<u8>, Problem> {
-    let mut cursor = Cursor::new(bytes, "an arithmetic-coded block");
-    let flags = cursor.byte()?;
-    let count = if flags & NO_SIZE == 0 { cursor.uint7()? } else { known.ok_or(CORRUPT)? };
-    if count > most {
-        return Err(Problem::TooLarge(most));
-    }
-    if flags & STRIPE != 0 {
-        if depth >= MOST_DEPTH {
-            return Err(CORRUPT);
-        }
-        return read_striped(&mut cursor, count, |bytes, part| {
-            stream(bytes, Some(part), part, depth + 1)
-        });
-    }
-    let packing = (flags & PACKED != 0).then(|| Packing::read(&mut cursor)).transpose()?;
-    let symbols = packing.as_ref().map_or(count, |packing| packing.packed_bytes);
-    let most_symbols = packing.as_ref().map_or(count, |packing| packing.bytes_of(count));
-    if symbols > most_symbols {
-        return Err(CORRUPT);
-    }
-    let data = if flags & STORED != 0 {
-        cursor.take(symbols)?.to_vec()
+fn symbols(cursor: &mut Cursor<'_>, flags: u8, count: usize) -> Result<Vec<u8>, Problem> {
+    if flags & STORED != 0 {
+        Ok(cursor.take(count)?.to_vec())
     } else if flags & FOREIGN != 0 {
-        super::super::blocks::bzip2(cursor.rest(), symbols)?
+        super::super::blocks::bzip2(cursor.rest(), count)
     } else {
-        decode(&mut cursor, flags, symbols)?
-    };
-    match packing {
-        Some(packing) => packing.unpack(&data, count),
-        None => Ok(data),
+        decode(cursor, flags, count)
     }
 }
 

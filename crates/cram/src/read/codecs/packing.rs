@@ -6,24 +6,24 @@ use crate::read::error::Problem;
 
 /// Bits of the first byte of a stream.
 pub(crate) const ORDER: u8 = 1;
-pub(crate) const STRIPE: u8 = 8;
-pub(crate) const NO_SIZE: u8 = 16;
+const STRIPE: u8 = 8;
+const NO_SIZE: u8 = 16;
 pub(crate) const STORED: u8 = 32;
 pub(crate) const RUNS: u8 = 64;
-pub(crate) const PACKED: u8 = 128;
+const PACKED: u8 = 128;
 
 /// Streams within streams within streams: no writer goes so far.
-pub(crate) const MOST_DEPTH: usize = 3;
+const MOST_DEPTH: usize = 3;
 
 /// How symbols were packed.
-pub(crate) struct Packing<'a> {
+struct Packing<'a> {
     symbols: &'a [u8],
     /// Bytes when packed.
-    pub(crate) packed_bytes: usize,
+    packed_bytes: usize,
 }
 
 impl<'a> Packing<'a> {
-    pub(crate) fn read(cursor: &mut Cursor<'a>) -> Result<Self, Problem> {
+    fn read(cursor: &mut Cursor<'a>) -> Result<Self, Problem> {
         let count = cursor.byte()?;
         if !(1..=16).contains(&count) {
             return Err(Problem::Corrupt("packed"));
@@ -43,12 +43,12 @@ impl<'a> Packing<'a> {
     }
 
     /// Bytes that so many symbols take.
-    pub(crate) fn bytes_of(&self, count: usize) -> usize {
+    fn bytes_of(&self, count: usize) -> usize {
         (count * self.bits()).div_ceil(8)
     }
 
     /// The symbols of `packed`.
-    pub(crate) fn unpack(&self, packed: &[u8], count: usize) -> Result<Vec<u8>, Problem> {
+    fn unpack(&self, packed: &[u8], count: usize) -> Result<Vec<u8>, Problem> {
         let bits = self.bits();
         if bits == 0 {
             return Ok(vec![self.symbols[0]; count]);
@@ -89,8 +89,60 @@ pub(crate) fn expand_runs(
     if out.len() == count { Ok(out) } else { Err(Problem::Corrupt("run-length")) }
 }
 
+/// An entropy coder within the frame that those of CRAM 3.1 have in common.
+pub(crate) struct Coder {
+    /// What is read, for messages.
+    pub(crate) what: &'static str,
+    pub(crate) name: &'static str,
+    /// So many symbols, by the flags of the stream.
+    pub(crate) symbols: fn(&mut Cursor<'_>, u8, usize) -> Result<Vec<u8>, Problem>,
+}
+
+impl Coder {
+    /// The raw bytes, at most `most`.
+    pub(crate) fn decompress(&self, bytes: &[u8], most: usize) -> Result<Vec<u8>, Problem> {
+        self.stream(bytes, None, most, 0)
+    }
+
+    fn stream(
+        &self,
+        bytes: &[u8],
+        known: Option<usize>,
+        most: usize,
+        depth: usize,
+    ) -> Result<Vec<u8>, Problem> {
+        let corrupt = Problem::Corrupt(self.name);
+        let mut cursor = Cursor::new(bytes, self.what);
+        let flags = cursor.byte()?;
+        let count = if flags & NO_SIZE == 0 {
+            cursor.uint7()?
+        } else {
+            known.ok_or_else(|| corrupt.clone())?
+        };
+        if count > most {
+            return Err(Problem::TooLarge(most));
+        }
+        if flags & STRIPE != 0 {
+            if depth >= MOST_DEPTH {
+                return Err(corrupt);
+            }
+            return read_striped(&mut cursor, count, |bytes, part| {
+                self.stream(bytes, Some(part), part, depth + 1)
+            });
+        }
+        if flags & PACKED == 0 {
+            return (self.symbols)(&mut cursor, flags, count);
+        }
+        let packing = Packing::read(&mut cursor)?;
+        if packing.packed_bytes > packing.bytes_of(count) {
+            return Err(corrupt);
+        }
+        packing.unpack(&(self.symbols)(&mut cursor, flags, packing.packed_bytes)?, count)
+    }
+}
+
 /// Reads streams of which each holds every n-th byte, by `decode`, and puts them together.
-pub(crate) fn read_striped(
+fn read_striped(
     cursor: &mut Cursor<'_>,
     count: usize,
     mut decode: impl FnMut(&[u8], usize) -> Result<Vec<u8>, Problem>,

@@ -1,8 +1,6 @@
 //! rANS Nx16 (CRAM codecs specification, section 3): 4 or 32 states in turn, filled up by 16 bits.
 
-use super::packing::{
-    MOST_DEPTH, NO_SIZE, ORDER, PACKED, Packing, RUNS, STORED, STRIPE, expand_runs, read_striped,
-};
+use super::packing::{Coder, ORDER, RUNS, STORED, expand_runs};
 use super::slots::{Contexts, MOST_BITS, Slots};
 use crate::read::cursor::Cursor;
 use crate::read::error::Problem;
@@ -11,56 +9,29 @@ use crate::read::error::Problem;
 const MANY_STATES: u8 = 4;
 /// Smallest state.
 const LOWEST: u32 = 1 << 15;
-const CORRUPT: Problem = Problem::Corrupt("rANS Nx16");
+const NAME: &str = "rANS Nx16";
+const CORRUPT: Problem = Problem::Corrupt(NAME);
 const WHAT: &str = "a rANS Nx16 block";
 
-/// The raw bytes; `raw_bytes` are those that are expected, of which none may be more than `most`.
+const CODER: Coder = Coder { what: WHAT, name: NAME, symbols };
+
+/// The raw bytes, at most `most`.
 pub(crate) fn decompress(bytes: &[u8], most: usize) -> Result<Vec<u8>, Problem> {
-    stream(bytes, None, most, 0)
+    CODER.decompress(bytes, most)
 }
 
-fn stream(
-    bytes: &[u8],
-    known: Option<usize>,
-    most: usize,
-    depth: usize,
-) -> Result<Vec<u8>, Problem> {
-    let mut cursor = Cursor::new(bytes, WHAT);
-    let flags = cursor.byte()?;
-    let count = if flags & NO_SIZE == 0 { cursor.uint7()? } else { known.ok_or(CORRUPT)? };
-    if count > most {
-        return Err(Problem::TooLarge(most));
-    }
-    if flags & STRIPE != 0 {
-        if depth >= MOST_DEPTH {
-            return Err(CORRUPT);
-        }
-        return read_striped(&mut cursor, count, |bytes, part| {
-            stream(bytes, Some(part), part, depth + 1)
-        });
-    }
-    let packing = (flags & PACKED != 0).then(|| Packing::read(&mut cursor)).transpose()?;
-    let packed = packing.as_ref().map_or(count, |packing| packing.packed_bytes);
-    let most_packed = packing.as_ref().map_or(count, |packing| packing.bytes_of(count));
-    if packed > most_packed {
-        return Err(CORRUPT);
-    }
-    let runs = (flags & RUNS != 0).then(|| Runs::read(&mut cursor, flags, packed)).transpose()?;
-    let literals = runs.as_ref().map_or(packed, |runs| runs.literals);
-    let mut data = if flags & STORED != 0 {
+fn symbols(cursor: &mut Cursor<'_>, flags: u8, count: usize) -> Result<Vec<u8>, Problem> {
+    let runs = (flags & RUNS != 0).then(|| Runs::read(cursor, flags, count)).transpose()?;
+    let literals = runs.as_ref().map_or(count, |runs| runs.literals);
+    let data = if flags & STORED != 0 {
         cursor.take(literals)?.to_vec()
     } else {
-        decode(&mut cursor, flags, literals)?
+        decode(cursor, flags, literals)?
     };
-    if let Some(runs) = runs {
-        let mut lengths = Cursor::new(&runs.lengths, "run lengths");
-        let has_runs = read_run_symbols(&mut lengths)?;
-        data = expand_runs(&data, &has_runs, &mut lengths, packed)?;
-    }
-    match packing {
-        Some(packing) => packing.unpack(&data, count),
-        None => Ok(data),
-    }
+    let Some(runs) = runs else { return Ok(data) };
+    let mut lengths = Cursor::new(&runs.lengths, "run lengths");
+    let has_runs = read_run_symbols(&mut lengths)?;
+    expand_runs(&data, &has_runs, &mut lengths, count)
 }
 
 /// What was taken out as lengths of runs.
