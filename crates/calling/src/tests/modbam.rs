@@ -376,10 +376,14 @@ fn pysam_counts_the_same(data: &Data, bodies: &[Vec<u8>], here: &Path) {
         data.motif.name(),
     ]);
     let theirs = run(&mut referee);
+    // CCWGG is once in 512 bases, GATC once in 256.
+    let least = match data.motif {
+        Motif::Cpg | Motif::Gpc => 500,
+        Motif::Dam => 60,
+        Motif::Dcm => 30,
+    };
     let sites = ours.lines().count();
-    eprintln!("{}: {sites} sites counted", data.motif.name());
-    // CC[AT]GG, once in 512 bases, is the rarest.
-    assert!(sites > 30, "{sites} sites of {}", data.motif.name());
+    assert!(sites > least, "{}: {sites} sites", data.motif);
     for (line, (ours, theirs)) in ours.lines().zip(theirs.lines()).enumerate() {
         assert_eq!(ours, theirs, "line {line}");
     }
