@@ -37,6 +37,14 @@ impl<S, E> Shared<S, E> {
         self.failure.stopped()
     }
 
+    /// The flow has failed at a position of its input: of several such failures the one with the
+    /// least position counts. It is the same in every run if tasks are handed out in that order,
+    /// since those that were taken before are performed to their ends.
+    pub fn fail_at(&self, position: u64, error: E) {
+        self.failure.set_at(position, error);
+        self.scheduler.wake_all();
+    }
+
     /// The scheduler, when no worker runs any more.
     pub fn into_scheduler(self) -> S {
         self.scheduler.into_inner()

@@ -382,7 +382,8 @@ fn templates_that_are_there_twice_are_refused_in_both_modes() {
     ] {
         let path = here.path().join(file);
         fs::write(&path, text).unwrap();
-        for t in ["1", "4"] {
+        // The last template is a task of its own: whoever fails first, the first one is named.
+        for t in [1].into_iter().chain([4; 20]) {
             let (code, text) = outcome(&path, &format!("--mark-duplicates -t {t}"));
             assert_eq!(code, 3, "{text}");
             let way_out = "was a file given twice, or do several runs use the same names?";

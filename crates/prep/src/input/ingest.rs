@@ -158,7 +158,13 @@ impl<'a> Flow for Ingest<'a> {
     fn perform(&self, worker: &mut Worker, task: Task) -> Result<(), IngestError> {
         match task {
             Task::Fetch => self.fetch(worker),
-            Task::Process(batch) => self.process(batch, worker),
+            Task::Process(batch) => {
+                let position = batch.first_record;
+                if let Err(error) = self.process(batch, worker) {
+                    self.shared.fail_at(position, error);
+                }
+                Ok(())
+            }
         }
     }
 

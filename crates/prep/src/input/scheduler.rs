@@ -50,7 +50,7 @@ pub(super) struct Batch {
     body: Range<usize>,
     first_template: u64,
     /// Number of the first record, counted over all inputs from 0.
-    first_record: u64,
+    pub(super) first_record: u64,
     grouping: Grouping,
 }
 
