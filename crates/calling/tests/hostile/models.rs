@@ -74,7 +74,10 @@ fn what_is_wrong_with_an_archive_is_said() {
     t(|it| it[1].1 = "<i4", "'current.mean'");
     t(|it| it[1].2 = "(4, 4)", "'current.mean'");
     t(|it| it[1].2 = "(17,)", "as many as it says");
-    t(|it| (it[2].2, it[2].3) = ("(0,)", Vec::new()), "is empty; state a deviation");
+    t(
+        |it| (it[2].2, it[2].3) = ("(0,)", Vec::new()),
+        "is empty; give one deviation for all levels (--level-stdv)",
+    );
     t(|it| it[2].3[3] = 0xff, "'AA'");
     t(|it| it[0].3[0] = b'C', "twice");
     t(|it| it[0].3[0] = b'M', "other letters");
