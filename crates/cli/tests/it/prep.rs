@@ -35,9 +35,14 @@ pub(crate) fn lines(path: &Path) -> Vec<String> {
 
 /// A line of SAM with its tags in the order of their names; without PG, which says who wrote it.
 pub(crate) fn with_sorted_tags(line: &str) -> String {
+    with_tags(line, |tag| !tag.starts_with("PG:"))
+}
+
+/// A line of SAM with those of its tags that are kept, in the order of their names.
+pub(crate) fn with_tags(line: &str, is_kept: impl Fn(&str) -> bool) -> String {
     let mut columns: Vec<&str> = line.split('\t').collect();
     let mut tags = columns.split_off(11.min(columns.len()));
-    tags.retain(|tag| !tag.starts_with("PG:"));
+    tags.retain(|tag| is_kept(tag));
     tags.sort_unstable();
     columns.extend(tags);
     columns.join("\t")

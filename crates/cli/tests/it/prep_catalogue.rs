@@ -2,7 +2,7 @@
 //! fixed and its numbers.
 
 use crate::common::{Run, SOON, folder, has, run, run_for, words};
-use crate::prep::{compared_with_samtools, prep, with_sorted_tags};
+use crate::prep::{compared_with_samtools, prep, with_tags};
 use crate::prep_duplicates::alignments_in;
 use seqloom_testkit::planted::{changed_number, changed_texts};
 use seqloom_testkit::skip;
@@ -20,7 +20,8 @@ const WAYS: [(&str, &str); 4] = [
 
 /// Lines of SAM without the header, tags being sets.
 fn records(sam: &str) -> Vec<String> {
-    sam.lines().filter(|line| !line.starts_with('@')).map(with_sorted_tags).collect()
+    let records = sam.lines().filter(|line| !line.starts_with('@'));
+    records.map(|line| with_tags(line, |_| true)).collect()
 }
 
 /// What `samtools` writes of a file to standard output.
@@ -81,11 +82,12 @@ impl Outcome {
         let (out, metrics) = (here.join("ours.bam"), here.join("metrics"));
         let mut command = prep(&[file]);
         command.args(["--sort", "coordinate", "--metrics", "samtools-stats", "-o"]).arg(&out);
-        if run_for(command.arg("--metrics-dir").arg(&metrics), SOON).code() != 0 {
+        // Without an index samtools counts the records; some files can have none, as they have
+        // records past the end of their sequence.
+        command.args(["--write-index", "none", "--metrics-dir"]).arg(&metrics);
+        if run_for(&mut command, SOON).code() != 0 {
             return;
         }
-        // Some have sequences that BAI has no room for.
-        run(words("samtools index -c").arg(&out)).ok();
         for name in ["flagstat", "idxstats", "stats"] {
             let lines = |text: &str| -> Vec<String> {
                 text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
