@@ -4,7 +4,8 @@
 use std::str::FromStr;
 
 use seqloom_modes::gapped::{
-    Effort, GapPenalty, GappedOptions, Growth, LengthFunction, MOST_BONUS, MOST_PENALTY, Scoring,
+    Effort, GapPenalty, GappedOptions, Growth, LengthFunction, MOST_BONUS, MOST_PENALTY, Preset,
+    Scoring,
 };
 use seqloom_terminal::UsageError;
 
@@ -26,6 +27,17 @@ enum EffortArgument {
     Sensitive,
     /// Many seeds
     VerySensitive,
+}
+
+impl EffortArgument {
+    fn preset(self) -> Preset {
+        match self {
+            Self::VeryFast => Preset::VeryFast,
+            Self::Fast => Preset::Fast,
+            Self::Sensitive => Preset::Sensitive,
+            Self::VerySensitive => Preset::VerySensitive,
+        }
+    }
 }
 
 /// Two numbers with a comma.
@@ -115,80 +127,30 @@ pub(super) struct GappedArguments {
     pub(super) drop_unaligned: bool,
 }
 
-/// A function that grows with the length.
-const fn linear(constant: f64, factor: f64) -> LengthFunction {
-    LengthFunction { growth: Growth::Linear, constant, factor }
-}
-
 impl GappedArguments {
     /// What alignments are worth in `--mode spliced`: as whole ones are, with HISAT2's least score.
     pub(super) fn spliced_scoring(&self) -> Scoring {
-        let minimum = self.score_min.unwrap_or(linear(0.0, -0.2));
+        let minimum = self.score_min.unwrap_or(LengthFunction::linear(0.0, -0.2));
         Scoring { minimum, ..self.scoring(false) }
     }
 
     /// What alignments are worth.
     fn scoring(&self, is_local: bool) -> Scoring {
-        let gap = |given: Option<TwoPenalties>| {
-            let [open, extend] = given.map_or([5, 3], |it| it.0);
-            GapPenalty { open, extend }
-        };
-        let minimum = if is_local {
-            LengthFunction { growth: Growth::Logarithm, constant: 20.0, factor: 8.0 }
-        } else {
-            linear(-0.6, -0.6)
+        let usual = Scoring::new(is_local);
+        let gap = |given: Option<TwoPenalties>, usual| {
+            given.map_or(usual, |TwoPenalties([open, extend])| GapPenalty { open, extend })
         };
         Scoring {
             is_local,
-            match_bonus: if is_local { self.match_bonus.unwrap_or(2) } else { 0 },
-            mismatch: self.mismatch_penalties.map_or([6, 2], |it| it.0),
+            match_bonus: self.match_bonus.filter(|_| is_local).unwrap_or(usual.match_bonus),
+            mismatch: self.mismatch_penalties.map_or(usual.mismatch, |it| it.0),
             ignores_qualities: self.ignore_qualities,
-            unknown: self.unknown_penalty.unwrap_or(1),
-            read_gap: gap(self.read_gap),
-            reference_gap: gap(self.reference_gap),
-            gap_barrier: self.gap_barrier.unwrap_or(4),
-            minimum: self.score_min.unwrap_or(minimum),
-            most_unknown: self.max_unknown.unwrap_or(linear(0.0, 0.15)),
-        }
-    }
-
-    /// What is done: about Bowtie 2's seeds, which are as long and as near to each other.
-    fn effort(&self, is_local: bool) -> Effort {
-        let root =
-            |constant, factor| LengthFunction { growth: Growth::SquareRoot, constant, factor };
-        let effort = self.effort.unwrap_or(EffortArgument::Sensitive);
-        let (seed_bases, interval) = match (effort, is_local) {
-            (EffortArgument::VeryFast | EffortArgument::Fast, false) => (22, root(0.0, 2.5)),
-            (EffortArgument::VeryFast, true) => (22, root(1.0, 2.0)),
-            (EffortArgument::Fast, true) => (22, root(1.0, 1.75)),
-            (EffortArgument::Sensitive, false) => (22, root(1.0, 1.15)),
-            (EffortArgument::Sensitive, true) => (20, root(1.0, 0.75)),
-            (EffortArgument::VerySensitive, _) => (20, root(1.0, 0.5)),
-        };
-        let (second_rows, tries, second_interval) = match effort {
-            EffortArgument::VeryFast => (2560, 5, 6),
-            EffortArgument::Fast => (2560, 10, 5),
-            EffortArgument::Sensitive => (2560, 15, 4),
-            EffortArgument::VerySensitive => (4096, 20, 2),
-        };
-        // More rows in whole reads: there Bowtie 2 is right more often where it is sure.
-        let rows = if is_local { 256 } else { 1024 };
-        // No more reads are wrong at MAPQ 20 than Bowtie 2's, and as many are there: measured on
-        // chr20, 50 bases, 0.1 to 1 % errors. Clipped reads that are short have little room.
-        let (likely, likely_part) = match (effort, is_local) {
-            (EffortArgument::VerySensitive, _) => (10, 1),
-            (_, false) => (12, 1),
-            (_, true) => (10, 8),
-        };
-        Effort {
-            seed_bases,
-            interval,
-            rows,
-            second_rows,
-            tries,
-            second_interval,
-            likely,
-            likely_part,
+            unknown: self.unknown_penalty.unwrap_or(usual.unknown),
+            read_gap: gap(self.read_gap, usual.read_gap),
+            reference_gap: gap(self.reference_gap, usual.reference_gap),
+            gap_barrier: self.gap_barrier.unwrap_or(usual.gap_barrier),
+            minimum: self.score_min.unwrap_or(usual.minimum),
+            most_unknown: self.max_unknown.unwrap_or(usual.most_unknown),
         }
     }
 
@@ -200,9 +162,10 @@ impl GappedArguments {
         mates: &MateArguments,
     ) -> GappedOptions {
         let Common { reported, strands, trim } = common;
+        let preset = self.effort.map_or(Preset::Sensitive, EffortArgument::preset);
         GappedOptions {
             scoring: self.scoring(is_local),
-            effort: self.effort(is_local),
+            effort: Effort::of(preset, is_local),
             reported: reported.unwrap_or(ONE),
             strands,
             trim,

@@ -8,8 +8,6 @@ use crate::given::first_given;
 
 /// Greatest distance between the outer ends of mates where none is given: Bowtie's.
 pub(super) const UNGAPPED_INSERT: u32 = 250;
-/// Bowtie 2's.
-pub(super) const BY_SCORE_INSERT: u32 = 500;
 
 /// `--orientation`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -71,7 +69,7 @@ impl MateArguments {
     /// What the modes by score make of mates.
     pub(super) fn by_score(&self) -> MateOptions {
         MateOptions {
-            pairs: self.pairs(BY_SCORE_INSERT),
+            pairs: self.pairs(MateOptions::MAX_INSERT_BP),
             dovetail: self.dovetail,
             contain: !self.no_contain,
             overlap: !self.no_overlap,

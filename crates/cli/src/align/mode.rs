@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use seqloom_align::engine::bwa::BwaEngine;
 use seqloom_align::index::IndexInfo;
 use seqloom_io::AtomicFileError;
-use seqloom_modes::gapped::{GappedEngine, GappedOptions, MOST_PLACEMENTS};
+use seqloom_modes::gapped::{GappedEngine, GappedOptions, MOST_PLACEMENTS, MateOptions};
 use seqloom_modes::spliced::{Intron, SplicedEngine, SplicedOptions};
 use seqloom_modes::ungapped::{UngappedEngine, UngappedOptions};
 use seqloom_terminal::{Console, UsageError};
 
 use super::common::CommonArguments;
 use super::gapped::GappedArguments;
-use super::mates::{BY_SCORE_INSERT, MateArguments, UNGAPPED_INSERT};
+use super::mates::{MateArguments, UNGAPPED_INSERT};
 use super::outcomes::{self, Outcomes, Wording};
 use super::spliced::SplicedArguments;
 use super::ungapped::UngappedArguments;
@@ -213,7 +213,8 @@ impl ModeArguments {
                 return Err(UsageError(text));
             }
         }
-        let usual = if self.mode == Mode::Ungapped { UNGAPPED_INSERT } else { BY_SCORE_INSERT };
+        let usual =
+            if self.mode == Mode::Ungapped { UNGAPPED_INSERT } else { MateOptions::MAX_INSERT_BP };
         self.mates.check(usual)
     }
 }

@@ -4,7 +4,7 @@ use super::alignment::Placement;
 use super::record::push_mate_cigar;
 use crate::fields::{MATE_UNMAPPED, PROPER, push_signed};
 use crate::options::Strands;
-use crate::pairs::{PairOptions, mate_flags, template_length};
+use crate::pairs::{Orientation, PairOptions, mate_flags, template_length};
 use crate::reference::{Extent, Spot};
 
 /// Which placements of mates make a pair, and what becomes of the others.
@@ -24,7 +24,29 @@ pub struct MateOptions {
     pub discordant: bool,
 }
 
+impl Default for MateOptions {
+    /// Bowtie 2's.
+    fn default() -> Self {
+        let orientation = Orientation::ForwardReverse;
+        Self {
+            pairs: PairOptions {
+                orientation,
+                min_insert_bp: 0,
+                max_insert_bp: MateOptions::MAX_INSERT_BP,
+            },
+            dovetail: false,
+            contain: true,
+            overlap: true,
+            mixed: true,
+            discordant: true,
+        }
+    }
+}
+
 impl MateOptions {
+    /// Greatest distance between the outer ends of mates where none is given: Bowtie 2's.
+    pub const MAX_INSERT_BP: u32 = 500;
+
     /// Whether mates that are here are a pair; one whose ends are not known for sure is given
     /// `slack`.
     pub(crate) fn is_pair(&self, [first, second]: [Extent; 2], slack: i64) -> bool {

@@ -46,6 +46,12 @@ pub struct LengthFunction {
 }
 
 impl LengthFunction {
+    /// One that grows with the length.
+    #[must_use]
+    pub const fn linear(constant: f64, factor: f64) -> Self {
+        Self { growth: Growth::Linear, constant, factor }
+    }
+
     /// Its value for a read of `length` bases.
     #[must_use]
     pub fn at(&self, length: usize) -> f64 {
@@ -111,6 +117,31 @@ pub struct Scoring {
 pub(crate) struct Bounds {
     pub(crate) minimum: i32,
     pub(crate) perfect: i32,
+}
+
+impl Scoring {
+    /// Bowtie 2's defaults, for whole reads or for clipped ones.
+    #[must_use]
+    pub fn new(is_local: bool) -> Self {
+        let gap = GapPenalty { open: 5, extend: 3 };
+        let minimum = if is_local {
+            LengthFunction { growth: Growth::Logarithm, constant: 20.0, factor: 8.0 }
+        } else {
+            LengthFunction::linear(-0.6, -0.6)
+        };
+        Self {
+            is_local,
+            match_bonus: if is_local { 2 } else { 0 },
+            mismatch: [6, 2],
+            ignores_qualities: false,
+            unknown: 1,
+            read_gap: gap,
+            reference_gap: gap,
+            gap_barrier: 4,
+            minimum,
+            most_unknown: LengthFunction::linear(0.0, 0.15),
+        }
+    }
 }
 
 impl Scoring {

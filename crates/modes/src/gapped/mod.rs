@@ -32,7 +32,7 @@ pub use super::by_score::mates::MateOptions;
 pub use super::by_score::score::{
     GapPenalty, Growth, LengthFunction, MOST_BONUS, MOST_PENALTY, Scoring,
 };
-pub use options::{Effort, GappedOptions};
+pub use options::{Effort, GappedOptions, Preset};
 
 use super::by_score::alignment::{Alignment, Output};
 use super::by_score::record::Records;
