@@ -9,7 +9,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::experiment::LabError;
 use crate::process::Group;
@@ -25,8 +25,17 @@ const PAGES_FIELD: usize = 21;
 /// Bytes of a page, on every machine that the product runs on.
 const PAGE_BYTES: u64 = 4096;
 
+/// The memory of a run at one moment.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Sample {
+    /// Since its start.
+    pub(crate) seconds: f64,
+    /// Resident memory of all its processes together.
+    pub(crate) bytes: u64,
+}
+
 /// What a run took.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Watched {
     /// How it ended.
     pub(crate) status: ExitStatus,
@@ -36,6 +45,8 @@ pub(crate) struct Watched {
     pub(crate) cpu_s: f64,
     /// Most resident memory of all its processes together.
     pub(crate) peak_bytes: u64,
+    /// What that was at each look.
+    pub(crate) samples: Vec<Sample>,
 }
 
 /// Runs a program whose output and errors go nowhere but where the command says. Once `stop` says
@@ -45,7 +56,7 @@ pub(crate) struct Watched {
 /// It cannot be started; [`io::ErrorKind::Interrupted`] when it was stopped.
 pub(crate) fn watch(command: &mut Command, stop: &dyn Fn() -> bool) -> io::Result<Watched> {
     let mut group = Group::start(command.stdin(Stdio::null()))?;
-    let (mut peak_bytes, mut members) = (0, Vec::new());
+    let (mut samples, mut members, began) = (Vec::new(), Vec::new(), Instant::now());
     let mut looks = 0..;
     let ended = loop {
         if let Some(ended) = group.try_wait()? {
@@ -57,11 +68,13 @@ pub(crate) fn watch(command: &mut Command, stop: &dyn Fn() -> bool) -> io::Resul
         if looks.next().is_some_and(|look: u32| look.is_multiple_of(SEARCH_EVERY)) {
             members = processes();
         }
-        peak_bytes = peak_bytes.max(group_bytes(group.number(), &mut members));
+        let bytes = group_bytes(group.number(), &mut members);
+        samples.push(Sample { seconds: began.elapsed().as_secs_f64(), bytes });
         std::thread::sleep(INTERVAL);
     };
     let (wall_s, cpu_s) = (ended.wall.as_secs_f64(), ended.usage.cpu.as_secs_f64());
-    Ok(Watched { status: ended.status, wall_s, cpu_s, peak_bytes })
+    let peak_bytes = samples.iter().map(|sample| sample.bytes).max().unwrap_or(0);
+    Ok(Watched { status: ended.status, wall_s, cpu_s, peak_bytes, samples })
 }
 
 /// As [`watch`], for a program that must not fail; what it prints is kept in files of `folder`.
@@ -129,6 +142,8 @@ mod tests {
         let watched = watch(&mut command, &|| false).unwrap();
         assert!(watched.status.success());
         assert!(watched.peak_bytes > 100 << 20, "{watched:?}");
+        assert!(watched.samples.is_sorted_by(|a, b| a.seconds < b.seconds));
+        assert!(watched.samples.iter().any(|sample| sample.bytes < 50 << 20), "before they grew");
         assert!(watched.wall_s >= 0.3 && watched.cpu_s > 0.0, "{watched:?}");
     }
 

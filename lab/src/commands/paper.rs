@@ -10,16 +10,21 @@ use crate::campaign::measured::Measured;
 use crate::methylation;
 use crate::output::{Results, read_facts, read_table};
 use crate::paper::catalogue::{self, MINUTES, PAPERS, Paper, State};
-use crate::paper::gamaarachchi::{self, CALLING, READING, Recorded};
-use crate::paper::langmead;
+use crate::paper::gamaarachchi::{self, CALLING, READING};
+use crate::paper::{Recorded, costanza, langmead, lenis, misale};
 use crate::predict::published::Published;
+use crate::prep_memory;
+use crate::schedule::{self, Schedule};
 use crate::signal_io;
+use seqloom_runtime::machine;
 
 use seqloom_terminal::error::Interrupted;
 use seqloom_terminal::{Console, UsageError, print, signals};
 
 use super::methylation::MethylationArguments;
+use super::prep_memory::PrepMemoryArguments;
 use super::run::RunArguments;
+use super::schedule::ScheduleArguments;
 use super::signal_io::SignalIoArguments;
 
 /// Arguments of `seqloom-lab paper`.
@@ -28,13 +33,16 @@ use super::signal_io::SignalIoArguments;
     seqloom-lab paper --list\n  \
     seqloom-lab paper langmead2018 --published bowtie-scaling --figure 3\n  \
     seqloom-lab paper gamaarachchi2020 --source fast5_files/ --bam reads.bam --reference ref.fa\n  \
+    seqloom-lab paper lenis2017\n  \
+    seqloom-lab paper misale2014 --reads reads.fq --reference index\n  \
+    seqloom-lab paper costanza2019 --bam grouped.bam --reference ref.dict\n  \
     seqloom-lab paper gamaarachchi2020 --measured lab/runs\n\n\
     What was measured stays in DIR: the same command resumes it.")]
 pub(crate) struct PaperArguments {
     /// langmead2018, gamaarachchi2020, costanza2019, lenis2017 or misale2014
     #[arg(value_name = "NAME", required_unless_present = "list")]
     paper: Option<String>,
-    /// This figure alone
+    /// This figure alone, with those that are shown together with it
     #[arg(long, value_name = "N", conflicts_with = "table")]
     figure: Option<String>,
     /// This table alone
@@ -55,12 +63,20 @@ pub(crate) struct PaperArguments {
     /// Folder of single-read FAST5 files, each read once
     #[arg(long, value_name = "DIR")]
     source: Option<PathBuf>,
-    /// Their alignments, sorted by coordinate, with the bases of the reads
+    /// Their alignments, sorted by coordinate, with the bases of the reads; for costanza2019 any
+    /// alignments, grouped by name
     #[arg(long, value_name = "FILE")]
     bam: Option<PathBuf>,
-    /// Their reference
+    /// Their reference; for costanza2019 a .dict or BAM with the sequences of the new header, for
+    /// misale2014 an index, as `align` takes it
     #[arg(long, value_name = "FASTA")]
     reference: Option<PathBuf>,
+    /// Reads for misale2014, of a file or of two of mates
+    #[arg(long, value_name = "FASTQ")]
+    reads: Vec<PathBuf>,
+    /// seqloom, built with --features system-allocator, for the allocators of costanza2019
+    #[arg(long, value_name = "PROGRAM")]
+    plain: Option<PathBuf>,
     /// Time after which nothing more is begun; what is missing then is not on the page
     #[arg(long, value_name = "N", default_value_t = MINUTES,
           value_parser = clap::value_parser!(u64).range(1..=100_000))]
@@ -90,7 +106,9 @@ pub(super) fn run(arguments: &PaperArguments, console: &Console) -> seqloom_term
         "gamaarachchi2020" => {
             (gamaarachchi(arguments, (paper, &is_wanted), &out, console)?, Ok(()))
         }
-        _ => return Err(no_page(paper).into()),
+        "costanza2019" => (costanza(arguments, paper, &out, console)?, Ok(())),
+        "lenis2017" => lenis(arguments, paper, &out, console)?,
+        _ => (misale(arguments, (paper, &is_wanted), &out, console)?, Ok(())),
     };
     let write = |name: String, text: String| {
         let path = out.join(name);
@@ -123,30 +141,18 @@ fn wanted(arguments: &PaperArguments, paper: &Paper) -> Result<Option<String>, U
     }
 }
 
-fn no_page(paper: &Paper) -> UsageError {
-    let mut commands: Vec<&str> =
-        paper.items.iter().map(|item| item.command).filter(|it| !it.is_empty()).collect();
-    commands.dedup();
-    UsageError(format!(
-        "there is no page of {} yet; what is measured: {}",
-        paper.name,
-        commands.join("; ")
-    ))
-}
-
-/// The page, and how the runs for it ended: what failed is not on it.
-fn langmead(
+/// A campaign's measurements, and how its runs ended: what failed is not among them.
+fn campaign(
     arguments: &PaperArguments,
-    (paper, is_wanted): (&Paper, &dyn Fn(&str) -> bool),
+    name: &str,
     out: &Path,
     console: &Console,
-) -> seqloom_terminal::Result<(Page, seqloom_terminal::Result<()>)> {
-    let published = arguments.published.as_deref().map(Published::read).transpose()?;
-    let folder = arguments.measured.as_deref().unwrap_or(out).join("langmead");
+) -> seqloom_terminal::Result<(Option<Measured>, seqloom_terminal::Result<()>)> {
+    let folder = arguments.measured.as_deref().unwrap_or(out).join(name);
     let mut ended = Ok(());
     if arguments.measured.is_none() {
         let run = RunArguments {
-            experiment: "langmead".to_owned(),
+            experiment: name.to_owned(),
             out: Some(folder.clone()),
             work: None,
             repeats: None,
@@ -163,9 +169,75 @@ fn langmead(
             return Err(ended.err().unwrap_or_else(|| Interrupted.into()));
         }
     }
-    let measured = Measured::read(&folder)?;
+    Ok((Measured::read(&folder)?, ended))
+}
+
+/// The page, and how the runs for it ended.
+fn langmead(
+    arguments: &PaperArguments,
+    (paper, is_wanted): (&Paper, &dyn Fn(&str) -> bool),
+    out: &Path,
+    console: &Console,
+) -> seqloom_terminal::Result<(Page, seqloom_terminal::Result<()>)> {
+    let published = arguments.published.as_deref().map(Published::read).transpose()?;
+    let (measured, ended) = campaign(arguments, "langmead", out, console)?;
     let sources = langmead::Sources { published: published.as_ref(), measured: measured.as_ref() };
     Ok((sources.page(paper, is_wanted), ended))
+}
+
+fn lenis(
+    arguments: &PaperArguments,
+    paper: &Paper,
+    out: &Path,
+    console: &Console,
+) -> seqloom_terminal::Result<(Page, seqloom_terminal::Result<()>)> {
+    let (measured, ended) = campaign(arguments, "numa", out, console)?;
+    Ok((lenis::page(paper, measured.as_ref()), ended))
+}
+
+/// The runs of an experiment in a folder of its name: made by `measure` where they are not there,
+/// unless nothing is to be measured.
+fn runs(
+    arguments: &PaperArguments,
+    out: &Path,
+    (name, results): (&str, &Results),
+    measure: impl FnOnce(PathBuf) -> seqloom_terminal::Result<()>,
+) -> seqloom_terminal::Result<Recorded> {
+    let folder = arguments.measured.as_deref().unwrap_or(out).join(name);
+    if arguments.measured.is_none() && !folder.join(results.table).is_file() {
+        measure(folder.clone())?;
+    }
+    let nothing = || UsageError(format!("{} has no runs of {name}", folder.display()));
+    Ok(recorded(&folder, results)?.ok_or_else(nothing)?)
+}
+
+fn costanza(
+    arguments: &PaperArguments,
+    paper: &Paper,
+    out: &Path,
+    console: &Console,
+) -> seqloom_terminal::Result<Page> {
+    let name = "prep-memory";
+    let measure = |folder| super::prep_memory::run(&preparation(arguments, folder)?, console);
+    let runs = runs(arguments, out, (name, &prep_memory::RESULTS), measure)?;
+    let folder = arguments.measured.as_deref().unwrap_or(out).join(name);
+    let mut curves = prep_memory::empty_curves();
+    let has_curves = folder.join(prep_memory::CURVES).is_file();
+    if has_curves {
+        read_table(&folder, prep_memory::CURVES, &mut curves)?;
+    }
+    Ok(costanza::page(paper, &runs, has_curves.then_some(&curves)))
+}
+
+fn misale(
+    arguments: &PaperArguments,
+    (paper, is_wanted): (&Paper, &dyn Fn(&str) -> bool),
+    out: &Path,
+    console: &Console,
+) -> seqloom_terminal::Result<Page> {
+    let measure = |folder| super::schedule::run(&schedules(arguments, folder)?, console);
+    let runs = runs(arguments, out, ("schedule", &schedule::RESULTS), measure)?;
+    Ok(misale::page(paper, &runs, is_wanted))
 }
 
 fn gamaarachchi(
@@ -252,5 +324,51 @@ fn reading(arguments: &PaperArguments, out: PathBuf) -> Result<SignalIoArguments
         storages: few(arguments, &[], &["raid".to_owned()]),
         repeats: if arguments.smoke { 1 } else { 2 },
         blue_crab: None,
+    })
+}
+
+/// Runs of each way: those of the paper.
+const PREPARATIONS: u32 = 30;
+
+fn preparation(
+    arguments: &PaperArguments,
+    out: PathBuf,
+) -> Result<PrepMemoryArguments, UsageError> {
+    Ok(PrepMemoryArguments {
+        input: required(arguments.bam.as_ref(), "--bam")?,
+        reference_dict: required(arguments.reference.as_ref(), "--reference")?,
+        plain: arguments.plain.clone(),
+        work: Some(out.join("work")),
+        out,
+        threads: machine::available_cores(),
+        memory: None,
+        repeats: if arguments.smoke { 2 } else { PREPARATIONS },
+        tool_repeats: None,
+        ways: few(arguments, &[], &[prep_memory::SHIPPED.to_owned()]),
+        budget_minutes: Some(arguments.budget_minutes),
+        remark: None,
+    })
+}
+
+fn schedules(arguments: &PaperArguments, out: PathBuf) -> Result<ScheduleArguments, UsageError> {
+    let cores = machine::available_cores().get() as u32;
+    let mut threads: Vec<u32> = (0..).map(|power| 1 << power).take_while(|n| n < &cores).collect();
+    threads.push(cores);
+    Ok(ScheduleArguments {
+        again: None,
+        work: Some(out.join("work")),
+        out,
+        reads: 0,
+        paired: false,
+        input: match arguments.reads.first() {
+            Some(_) => arguments.reads.clone(),
+            None => vec![required(None, "--reads")?],
+        },
+        reference: Some(required(arguments.reference.as_ref(), "--reference")?),
+        threads: few(arguments, &threads, &FEW_WORKERS),
+        engines: vec!["end-to-end".to_owned()],
+        schedules: few(arguments, &[], &[Schedule::Pull, Schedule::Farm]),
+        repeats: if arguments.smoke { 1 } else { 5 },
+        budget_minutes: Some(arguments.budget_minutes),
     })
 }

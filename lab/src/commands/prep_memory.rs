@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use crate::output::Fact;
-use crate::prep_memory::{self, PHASES, PrepMemory};
+use crate::prep_memory::{PHASES, PrepMemory};
 use seqloom_runtime::machine;
 use seqloom_terminal::error::InputError;
 
@@ -21,37 +21,40 @@ use seqloom_terminal::{Console, signals};
 pub(crate) struct PrepMemoryArguments {
     /// BAM or SAM of aligned reads, grouped by name
     #[arg(long, value_name = "IN")]
-    input: PathBuf,
+    pub(super) input: PathBuf,
     /// SAM, .dict or BAM whose sequences replace those of the header
     #[arg(long, value_name = "FILE")]
-    reference_dict: PathBuf,
+    pub(super) reference_dict: PathBuf,
     /// seqloom, built with --features system-allocator; without it no allocators are compared
     #[arg(long, value_name = "PROGRAM")]
-    plain: Option<PathBuf>,
+    pub(super) plain: Option<PathBuf>,
     /// Where table and report go
     #[arg(long, value_name = "DIR", default_value = "out/lab/prep-memory")]
-    out: PathBuf,
+    pub(super) out: PathBuf,
     /// Where outputs are made [default: a folder of the system's temporary folder]
     #[arg(long, value_name = "DIR")]
-    work: Option<PathBuf>,
+    pub(super) work: Option<PathBuf>,
     /// Busy threads
     #[arg(short, long, value_name = "N", default_value_t = machine::available_cores())]
-    threads: NonZeroUsize,
+    pub(super) threads: NonZeroUsize,
     /// -m of the runs of seqloom
     #[arg(short, long, value_name = "SIZE")]
-    memory: Option<String>,
+    pub(super) memory: Option<String>,
     /// Runs of each way
     #[arg(long, value_name = "N", default_value_t = 10)]
-    repeats: u32,
+    pub(super) repeats: u32,
     /// Runs of other programs [default: as many]
     #[arg(long, value_name = "N")]
-    tool_repeats: Option<u32>,
+    pub(super) tool_repeats: Option<u32>,
     /// Only these ways, such as seqloom,jemalloc,sambamba
     #[arg(long, value_name = "WAY,...", value_delimiter = ',')]
-    ways: Vec<String>,
+    pub(super) ways: Vec<String>,
+    /// Begin no round of runs after so many minutes
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub(super) budget_minutes: Option<u64>,
     /// What else is to be said of the machine, such as what ran next to
     #[arg(long, value_name = "TEXT")]
-    remark: Option<String>,
+    pub(super) remark: Option<String>,
 }
 
 /// Runs the experiment and writes its report.
@@ -70,10 +73,11 @@ pub(super) fn run(
         repeats: arguments.repeats,
         tool_repeats: arguments.tool_repeats.unwrap_or(arguments.repeats),
         ways: arguments.ways.clone(),
+        deadline: arguments.budget_minutes.map(super::schedule::deadline),
     };
     // Programs run in groups of their own: a signal that ended this process would leave them.
     signals::defer();
-    let table = experiment.run(&mut |what| console.info(what), &phases, &signals::interrupted)?;
+    let outcome = experiment.run(&mut |what| console.info(what), &phases, &signals::interrupted)?;
     let size = std::fs::metadata(&arguments.input);
     let size = size.map_err(|error| InputError::read(&arguments.input, &error))?.len();
     let mut facts = vec![
@@ -85,7 +89,7 @@ pub(super) fn run(
     facts.extend(arguments.memory.iter().map(|memory| ("-m of seqloom", memory.clone())));
     facts.extend(arguments.remark.iter().map(|remark| ("remark", remark.clone())));
     let facts: Vec<_> = facts.into_iter().map(|(name, text)| Fact::new(name, text)).collect();
-    prep_memory::RESULTS.write(&table, &facts, &arguments.out)?;
+    outcome.write(&facts, &arguments.out)?;
     console.info(&format!("report in {}", arguments.out.display()));
     Ok(())
 }

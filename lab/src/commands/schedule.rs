@@ -4,12 +4,12 @@
 use std::io::BufRead;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::experiment::LabError;
 use crate::output::Fact;
 use crate::schedule::{
-    self, CHUNK_BASES, Configuration, InsertSize, READY, Schedule, Schedules, Subject,
+    self, CHUNK_BASES, Configuration, Input, InsertSize, READY, Schedule, Schedules, Subject,
 };
 use crate::sinks::Strategy;
 use seqloom_locks::Kind;
@@ -29,19 +29,25 @@ pub(super) const RUN: &str = "schedule-run";
 pub(crate) struct ScheduleArguments {
     /// Where table, plots and report go
     #[arg(long, value_name = "DIR", default_value = "out/lab/schedule")]
-    out: PathBuf,
+    pub(super) out: PathBuf,
     /// Run nothing: write the report of this folder once more from its table
     #[arg(long, value_name = "DIR")]
-    again: Option<PathBuf>,
+    pub(super) again: Option<PathBuf>,
     /// Where reads and records are made [default: a folder of the system's temporary folder]
     #[arg(long, value_name = "DIR")]
-    work: Option<PathBuf>,
-    /// Reads of each run
+    pub(super) work: Option<PathBuf>,
+    /// Reads of each run, which are made
     #[arg(long, value_name = "N", default_value_t = 200_000)]
-    reads: u64,
-    /// The reads are pairs
+    pub(super) reads: u64,
+    /// The reads that are made are pairs
     #[arg(long)]
-    paired: bool,
+    pub(super) paired: bool,
+    /// Reads of each run, of a file or of two of mates
+    #[arg(long, value_name = "FASTQ", conflicts_with_all = ["reads", "paired"])]
+    pub(super) input: Vec<PathBuf>,
+    /// Index of their genome, as `align` takes it, for engines that align
+    #[arg(long, value_name = "PREFIX")]
+    pub(super) reference: Option<PathBuf>,
     /// Numbers of workers
     #[arg(
         long,
@@ -49,21 +55,25 @@ pub(crate) struct ScheduleArguments {
         value_delimiter = ',',
         default_value = "1,2,4,8,16,32,64,128,256"
     )]
-    threads: Vec<u32>,
-    /// Engines: null, fake:OPTIONS, bowtie, bowtie2, hisat (times per read of those)
+    pub(super) threads: Vec<u32>,
+    /// Engines: null, fake:OPTIONS, bowtie, bowtie2, hisat (times per read of those); with an index
+    /// bwa (single reads) and end-to-end
     #[arg(
         long,
         value_name = "ENGINE,...",
         value_delimiter = ',',
         default_value = "null,fake:spin=5us"
     )]
-    engines: Vec<String>,
+    pub(super) engines: Vec<String>,
     /// Only these schedules: pull, farm, farm-pinned, farm-interleaved, pipeline, multiprocess
     #[arg(long, value_name = "SCHEDULE,...", value_delimiter = ',')]
-    schedules: Vec<Schedule>,
+    pub(super) schedules: Vec<Schedule>,
     /// Repeats of all runs
     #[arg(long, value_name = "N", default_value_t = 1)]
-    repeats: u32,
+    pub(super) repeats: u32,
+    /// Begin nothing after so many minutes
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub(super) budget_minutes: Option<u64>,
 }
 
 /// Arguments of one run.
@@ -76,7 +86,7 @@ pub(crate) struct RunArguments {
     /// multiprocess
     #[arg(long)]
     schedule: Schedule,
-    /// null, fake:OPTIONS, bowtie, bowtie2, hisat (times per read of those), or bwa
+    /// null, fake:OPTIONS, bowtie, bowtie2, hisat (times per read of those), bwa or end-to-end
     #[arg(long, default_value = "null")]
     engine: String,
     /// Time of an engine that does not align, per read
@@ -100,7 +110,8 @@ pub(crate) struct RunArguments {
     /// Reads that are there; twice for pairs
     #[arg(long, value_name = "FASTQ", conflicts_with_all = ["reads", "reads_per_thread", "paired"])]
     input: Vec<PathBuf>,
-    /// Index, as `align` takes it: for bwa, and for the sequences that other engines put reads on
+    /// Index, as `align` takes it: for bwa and end-to-end, and for the sequences that other engines
+    /// put reads on
     #[arg(long, value_name = "PREFIX")]
     reference: Option<PathBuf>,
     /// Insert size of pairs, as `-I` of `align`, which bwa needs here, and no other engine
@@ -151,7 +162,7 @@ pub(super) fn run(
     if let Some(folder) = &arguments.again {
         return Ok(schedule::RESULTS.write_again(folder)?);
     }
-    let engines = engines(&arguments.engines)?;
+    let engines = engines(arguments)?;
     let mut facts = vec![Fact::new("machine", format!("{} cores", machine::available_cores()))];
     let asked =
         if arguments.schedules.is_empty() { &Schedule::ALL } else { &arguments.schedules[..] };
@@ -161,26 +172,41 @@ pub(super) fn run(
         let text = format!("the kernel refuses to place memory ({error}): no pinned farms");
         facts.push(Fact::new("left out", text));
     }
+    let input = if arguments.input.is_empty() {
+        Input::Made { reads: arguments.reads.max(2), is_paired: arguments.paired }
+    } else {
+        Input::Files(arguments.input.clone())
+    };
     let experiment = Schedules {
         run: again(),
         work: work(arguments.work.as_ref()),
-        reads: arguments.reads.max(2),
-        is_paired: arguments.paired,
+        input,
+        reference: arguments.reference.clone(),
         schedules,
         engines,
         threads: arguments.threads.clone(),
         repeats: arguments.repeats,
+        deadline: arguments.budget_minutes.map(deadline),
     };
     let table = experiment.run(&mut |what| console.info(what))?;
-    let kind = if arguments.paired { "pairs" } else { "single" };
     let repeats = arguments.repeats;
+    let (reads, words) = if arguments.input.is_empty() {
+        let kind = if arguments.paired { "pairs" } else { "single" };
+        let n = arguments.reads;
+        (format!("{n} of 100 bases, {kind}"), format!("--reads {n}"))
+    } else {
+        let files: Vec<_> = arguments.input.iter().map(|it| it.display().to_string()).collect();
+        let of = files.join(" and ");
+        (
+            format!("of {of}"),
+            files.iter().map(|it| format!("--input {it}")).collect::<Vec<_>>().join(" "),
+        )
+    };
     let again = format!(
-        "`make lab && target/release/seqloom-lab schedule --reads {} --repeats {repeats} \
-         --out DIR`",
-        arguments.reads
+        "`make lab && target/release/seqloom-lab schedule {words} --repeats {repeats} --out DIR`"
     );
     let more = [
-        ("reads", format!("{} of 100 bases, {kind}; {repeats} repeats", arguments.reads)),
+        ("reads", format!("{reads}; {repeats} repeats")),
         ("program", format!("seqloom {}", env!("CARGO_PKG_VERSION"))),
         ("again", again),
     ];
@@ -190,8 +216,28 @@ pub(super) fn run(
     Ok(())
 }
 
-/// Engines, of words between commas: options of an engine have commas between them, too.
-fn engines(words: &[String]) -> Result<Vec<String>, UsageError> {
+/// The engines that are requested, if they can run on these reads.
+fn engines(arguments: &ScheduleArguments) -> Result<Vec<String>, UsageError> {
+    let engines = names(&arguments.engines);
+    for engine in &engines {
+        let subject: Subject =
+            engine.parse().map_err(|why| UsageError(format!("--engines: {why}")))?;
+        if subject.aligns() && (arguments.reference.is_none() || arguments.input.is_empty()) {
+            let text =
+                format!("--engines: {engine} needs an index and reads: --reference, --input");
+            return Err(UsageError(text));
+        }
+        if subject == Subject::Bwa && arguments.input.len() == 2 {
+            let why = "--engines: bwa takes single reads here; `seqloom-lab schedule-run` takes \
+                       pairs and their insert sizes";
+            return Err(UsageError(why.to_owned()));
+        }
+    }
+    Ok(engines)
+}
+
+/// Names of engines, of words between commas: options of an engine have commas between them, too.
+fn names(words: &[String]) -> Vec<String> {
     let mut engines: Vec<String> = Vec::new();
     for word in words {
         let is_option = word.contains('=') && !word.contains(':');
@@ -200,16 +246,12 @@ fn engines(words: &[String]) -> Result<Vec<String>, UsageError> {
             None => engines.push(word.clone()),
         }
     }
-    for engine in &engines {
-        match engine.parse::<Subject>().map_err(|why| UsageError(format!("--engines: {why}")))? {
-            Subject::Fake(_) => (),
-            Subject::Bwa => {
-                let why = "--engines: bwa needs an index; `seqloom-lab schedule-run` takes one";
-                return Err(UsageError(why.to_owned()));
-            }
-        }
-    }
-    Ok(engines)
+    engines
+}
+
+/// So many minutes from now.
+pub(super) fn deadline(minutes: u64) -> Instant {
+    Instant::now() + Duration::from_secs(60 * minutes)
 }
 
 /// Reads that are made for a run.
@@ -331,17 +373,12 @@ mod tests {
     fn options_of_an_engine_may_have_commas() {
         fn t(text: &str, expected: &[&str]) {
             let words: Vec<String> = text.split(',').map(str::to_owned).collect();
-            assert_eq!(engines(&words).unwrap(), expected, "{text}");
+            assert_eq!(names(&words), expected, "{text}");
         }
         t("null,fake:spin=5us", &["null", "fake:spin=5us"]);
         t("fake:spin=5us,stall=3us,bowtie", &["fake:spin=5us,stall=3us", "bowtie"]);
         t("fake:spin=5us,fake:sleep=1us", &["fake:spin=5us", "fake:sleep=1us"]);
-        let refused = |text: &str| {
-            let words: Vec<String> = text.split(',').map(str::to_owned).collect();
-            engines(&words).unwrap_err().to_string()
-        };
-        assert!(refused("null,bwa").contains("needs an index"));
-        assert!(refused("null,spin=5us").contains("must be"));
-        assert!(refused("fake:spin=5us,colour=3").contains("colour"));
+        t("null,spin=5us", &["null", "spin=5us"]);
+        t("fake:spin=5us,colour=3", &["fake:spin=5us,colour=3"]);
     }
 }

@@ -8,8 +8,6 @@ use std::fmt::Write;
 pub(crate) enum State {
     /// On the page of `seqloom-lab paper`.
     Page,
-    /// By another command, in words.
-    Elsewhere,
     /// Not measured.
     No,
 }
@@ -59,7 +57,7 @@ const fn item(label: &'static str, shows: &'static str, how: How, why: &'static 
     Item { label, shows, command, needs, state, why }
 }
 
-use State::{Elsewhere, No, Page};
+use State::{No, Page};
 
 const LANGMEAD: How = How {
     state: Page,
@@ -73,24 +71,33 @@ const CALLING: How = How {
     needs: "a C compiler; single-read FAST5 files with their alignments and reference",
 };
 const PREPARATION: How = How {
-    state: Elsewhere,
-    command: "seqloom-lab prep-memory --help",
-    needs: "samtools, samblaster, sambamba, Picard where they are installed",
+    state: Page,
+    command: "seqloom-lab paper costanza2019 --bam FILE --reference DICT",
+    needs: "aligned reads, grouped by name; samtools, samblaster, sambamba, Picard, elPrep where \
+            they are installed; --plain PROGRAM for allocators",
 };
 const PLACEMENT: How = How {
-    state: Elsewhere,
-    command: "seqloom-lab run numa",
+    state: Page,
+    command: "seqloom-lab paper lenis2017",
     needs: "seqloom-testkit, numactl; bowtie, bowtie2, hisat2, bwa, snap-aligner where they are \
             installed",
 };
-const SCHEDULES: How =
-    How { state: Elsewhere, command: "seqloom-lab schedule --out DIR", needs: "nothing else" };
+const SCHEDULES: How = How {
+    state: Page,
+    command: "seqloom-lab paper misale2014 --reads FASTQ --reference PREFIX",
+    needs: "reads, and an index of their genome",
+};
 const NOTHING: How = How { state: No, command: "", needs: "" };
 
 const CALLING_WHY: &str = "a model of storage, not disks; the paper's structures with our kernels, \
                            not nanopolish itself";
 const READING_WHY: &str =
     "a model of storage, not disks; libhdf5 where the program is built with it";
+
+const PREPARATION_WHY: &str = "five steps by program and allocator, elPrep where it is installed; \
+                               Go's collector is not varied";
+const PLACEMENT_WHY: &str =
+    "the recorded machine has one node: its policies are the same; no gem3-mapper";
 
 /// All papers.
 pub(crate) const PAPERS: [Paper; 5] = [
@@ -158,41 +165,16 @@ pub(crate) const PAPERS: [Paper; 5] = [
         at_hand: "GBh of Go 29.3, Java 38.6, C++17 44.3",
         missing: "all others",
         items: &[
-            item(
-                "Figure 1",
-                "no text at hand says what it shows",
-                PREPARATION,
-                "no page yet; five steps by allocator and program, without elPrep",
-            ),
-            item(
-                "Figure 2",
-                "no text at hand says what it shows",
-                PREPARATION,
-                "no page yet; five steps by allocator and program, without elPrep",
-            ),
-            item(
-                "Figure 3",
-                "no text at hand says what it shows",
-                PREPARATION,
-                "no page yet; five steps by allocator and program, without elPrep",
-            ),
-            item(
-                "Figure 4",
-                "no text at hand says what it shows",
-                PREPARATION,
-                "no page yet; five steps by allocator and program, without elPrep",
-            ),
-            item(
-                "Table 1",
-                "no text at hand says what it shows",
-                PREPARATION,
-                "no page yet; five steps by allocator and program, without elPrep",
-            ),
+            item("Figure 1", "no text at hand says what it shows", PREPARATION, PREPARATION_WHY),
+            item("Figure 2", "no text at hand says what it shows", PREPARATION, PREPARATION_WHY),
+            item("Figure 3", "no text at hand says what it shows", PREPARATION, PREPARATION_WHY),
+            item("Figure 4", "no text at hand says what it shows", PREPARATION, PREPARATION_WHY),
+            item("Table 1", "no text at hand says what it shows", PREPARATION, PREPARATION_WHY),
             item(
                 "Table 2",
                 "options of Java",
-                PREPARATION,
-                "no page yet; Picard is run with its usual options",
+                NOTHING,
+                "no text at hand has the options: Picard is run with its usual ones",
             ),
         ],
     },
@@ -202,42 +184,12 @@ pub(crate) const PAPERS: [Paper; 5] = [
         at_hand: "none",
         missing: "all values of all figures",
         items: &[
-            item(
-                "Figure 3",
-                "placements and instances",
-                PLACEMENT,
-                "each placement is run; no page yet",
-            ),
-            item(
-                "Figure 8",
-                "placements by instances and aligner",
-                PLACEMENT,
-                "one node: its policies are the same",
-            ),
-            item(
-                "Figure 9",
-                "placements by instances and aligner",
-                PLACEMENT,
-                "one node: its policies are the same",
-            ),
-            item(
-                "Figure 10",
-                "placements by instances and aligner",
-                PLACEMENT,
-                "one node: its policies are the same",
-            ),
-            item(
-                "Figure 11",
-                "placements by instances and aligner",
-                PLACEMENT,
-                "one node: its policies are the same",
-            ),
-            item(
-                "Figure 12",
-                "placements by instances and aligner",
-                PLACEMENT,
-                "one node: its policies are the same",
-            ),
+            item("Figure 3", "placements and instances", PLACEMENT, ""),
+            item("Figure 8", "placements by instances and aligner", PLACEMENT, PLACEMENT_WHY),
+            item("Figure 9", "placements by instances and aligner", PLACEMENT, PLACEMENT_WHY),
+            item("Figure 10", "placements by instances and aligner", PLACEMENT, PLACEMENT_WHY),
+            item("Figure 11", "placements by instances and aligner", PLACEMENT, PLACEMENT_WHY),
+            item("Figure 12", "placements by instances and aligner", PLACEMENT, PLACEMENT_WHY),
         ],
     },
     Paper {
@@ -246,18 +198,18 @@ pub(crate) const PAPERS: [Paper; 5] = [
         at_hand: "none",
         missing: "all values of all figures and tables",
         items: &[
-            item("Figure 3", "the farm", SCHEDULES, "it is one of the schedules"),
+            item("Figure 3", "the farm", SCHEDULES, "in numbers: it is one of the schedules"),
             item(
                 "Figure 5",
                 "Bowtie 2 end to end, by threads and schedule",
                 SCHEDULES,
-                "engines that do nothing or spin; no page yet",
+                "our end-to-end mode in the paper's farm and in other schedules, not Bowtie 2 itself",
             ),
             item(
                 "Figure 6",
                 "Bowtie 2 end to end, by threads and schedule",
                 SCHEDULES,
-                "engines that do nothing or spin; no page yet",
+                "our end-to-end mode in the paper's farm and in other schedules, not Bowtie 2 itself",
             ),
             item(
                 "Table II",
@@ -291,7 +243,6 @@ impl Item {
     fn measured(&self) -> &'static str {
         match self.state {
             Page => "on the page",
-            Elsewhere => "by another command",
             No => "no",
         }
     }

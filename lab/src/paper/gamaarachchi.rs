@@ -6,7 +6,7 @@ use seqloom_report::plot::Point;
 use seqloom_report::run::core_hours;
 
 use super::catalogue::Paper;
-use super::{Series, Titles, figure, table};
+use super::{Recorded, Series, Titles, figure, table};
 use crate::experiment::utilisation_percent;
 use crate::latency::words;
 use crate::methylation;
@@ -19,12 +19,6 @@ pub(crate) const CALLING: [&str; 4] = ["Figure 1.1", "Figure 1.5", "Figure 1.9",
 /// Figures of reading.
 pub(crate) const READING: [&str; 5] =
     ["Figure 1.10", "Figure 1.12", "Figure 1.13", "Figure 1.14", "Figure 1.15"];
-
-/// An experiment's table and facts.
-pub(crate) struct Recorded {
-    pub(crate) table: Table,
-    pub(crate) facts: Vec<Fact>,
-}
 
 /// What the page is made of.
 pub(crate) struct Sources {

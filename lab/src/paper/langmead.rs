@@ -5,7 +5,7 @@ use seqloom_report::page::{Cell, Page, Section};
 use seqloom_report::plot::{Point, Spread};
 
 use super::catalogue::Paper;
-use super::{Series, Titles, figure, table};
+use super::{Series, Titles, figure, state, table};
 use crate::campaign::measured::{Level, Measured};
 use crate::output::short;
 use crate::predict::bands::{self, Placement, Question};
@@ -151,23 +151,7 @@ impl Sources<'_> {
         if self.published.is_none() {
             lines.push("No published value is shown: --published DIR was not given.".to_owned());
         }
-        match self.measured {
-            None => lines.push("Nothing was measured here.".to_owned()),
-            Some(measured) if measured.facts.smoke => {
-                let what = "A smoke run: it shows that everything works, and measures nothing.";
-                lines.push(what.to_owned());
-            }
-            Some(measured) if measured.facts.is_busy() => lines.push(format!(
-                "Measured while {:.2} threads of others were ready to run: no point of this \
-                 machine is shown. Measure on a quiet machine.",
-                measured.facts.load_average
-            )),
-            Some(_) => lines.push(
-                "Marked points are this machine's, on a genome and reads of its own: shapes may be \
-                 compared with the published ones, levels may not."
-                    .to_owned(),
-            ),
-        }
+        lines.push(state(self.measured));
         lines
     }
 

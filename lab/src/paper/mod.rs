@@ -1,16 +1,23 @@
 //! The papers, each by one command: this machine's points next to what was published, on one page
 //! with its tables, light and dark.
 //!
-//! What was published comes from files that the user names, never from this program: nothing of a
-//! paper is repeated from memory. Thread counts that were not measured are left out, and values
-//! that are not at hand are named ([`catalogue`]).
+//! What was published comes from files that the user names, and what a text at hand cites from the
+//! [`catalogue`]: nothing of a paper is repeated from memory. Thread counts that were not measured are left out, and values
+//! that are not at hand are named there.
 
 pub(crate) mod catalogue;
+pub(crate) mod costanza;
 pub(crate) mod gamaarachchi;
 pub(crate) mod langmead;
+pub(crate) mod lenis;
+pub(crate) mod misale;
 
 use seqloom_report::page::{Cell, Figure, Table};
 use seqloom_report::plot::{Line, Plot, Spread, Style};
+
+use crate::campaign::measured::Measured;
+use crate::output::Fact;
+use crate::table::Table as RunTable;
 
 /// Curves by threads or workers: both axes by ratios, as scaling is.
 const CURVES: Style<'static> = Style {
@@ -24,6 +31,32 @@ const CURVES: Style<'static> = Style {
     bars: false,
     filled: false,
 };
+
+/// An experiment's table and facts.
+pub(crate) struct Recorded {
+    pub(crate) table: RunTable,
+    pub(crate) facts: Vec<Fact>,
+}
+
+/// What must be known of a campaign before its points are looked at.
+fn state(measured: Option<&Measured>) -> String {
+    let Some(Measured { facts, .. }) = measured else {
+        return "Nothing was measured here.".to_owned();
+    };
+    if facts.smoke {
+        return "A smoke run: it shows that everything works, and measures nothing.".to_owned();
+    }
+    if facts.is_busy() {
+        return format!(
+            "Measured while {:.2} threads of others were ready to run: no point of this machine \
+             is shown. Measure on a quiet machine.",
+            facts.load_average
+        );
+    }
+    "Marked points are this machine's, on a genome and reads of its own: shapes may be compared \
+     with the published ones, levels may not."
+        .to_owned()
+}
 
 /// A line, and what is said of it besides its points.
 struct Series {

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::catalogue::{self, PAPERS, Paper, State, by_name};
-use super::{gamaarachchi, langmead};
+use super::{Recorded, costanza, gamaarachchi, langmead, lenis, misale};
 use crate::campaign::measured::Measured;
 use crate::output::{Results, read_facts, read_table};
 use crate::predict::published::{Published, curves, peaks};
 use crate::table::{Row, Table};
-use crate::{methylation, signal_io};
+use crate::{methylation, prep_memory, schedule, signal_io};
 
 fn lab() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -129,11 +129,11 @@ fn a_busy_machine_has_no_points_and_nothing_is_made_up() {
     assert!(lines.contains("64.00 threads of others") && lines.contains("--published"), "{lines}");
 }
 
-fn recorded(folder: &str, results: &Results) -> Option<gamaarachchi::Recorded> {
+fn recorded(folder: &str, results: &Results) -> Option<Recorded> {
     let folder: PathBuf = lab().join("runs").join(folder);
     let mut table = results.empty_table();
     read_table(&folder, results.table, &mut table).unwrap();
-    Some(gamaarachchi::Recorded { table, facts: read_facts(&folder).unwrap() })
+    Some(Recorded { table, facts: read_facts(&folder).unwrap() })
 }
 
 #[test]
@@ -161,4 +161,80 @@ fn recorded_runs_of_calling_have_the_core_hours_of_the_paper() {
     let one = sources.page(paper, &|label| label == "Figure 1.12");
     assert_eq!(one.sections.len(), 1);
     assert!(page.lines.iter().any(|line| line.contains("none: the text")));
+}
+
+#[test]
+fn recorded_placements_have_curves_and_a_verdict_that_one_node_allows() {
+    let measured = Measured::read(&lab().join("runs/numa")).unwrap().unwrap();
+    let paper = by_name("lenis2017").unwrap();
+    let page = lenis::page(paper, Some(&measured));
+    let curves = rows(&page, "throughput-bwa");
+    let of = |way: &str, threads: u64| {
+        let row = curves.iter().find(|row| row[0] == way && row[2] == threads);
+        row.unwrap_or_else(|| panic!("{way} {threads}: {curves:?}"))[3].as_f64().unwrap()
+    };
+    assert!(of("default, 1 instance", 2) > 1.5 * of("default, 1 instance", 1));
+    assert!(of("bind, 2 instances", 2) > 0.0);
+    let verdict = rows(&page, "verdict");
+    assert_eq!(verdict.len(), 6);
+    for row in &verdict {
+        // The fastest of all ways is no slower than the one that all are compared with.
+        assert!(row[5].as_f64().unwrap() >= 1.0 && row[1] == 2, "{row:?}");
+    }
+    let note = &page.sections[1].note;
+    assert!(note.contains("one memory node") && note.contains("is noise"), "{note}");
+
+    let mut busy = measured;
+    busy.facts.load_average = 64.0;
+    let page = lenis::page(paper, Some(&busy));
+    assert!(page.sections.is_empty() && page.lines[2].contains("64.00 threads"), "{page:?}");
+    assert!(lenis::page(paper, None).lines[2].contains("Nothing was measured"));
+}
+
+#[test]
+fn recorded_schedules_have_times_and_speed_ups() {
+    let paper = by_name("misale2014").unwrap();
+    let runs = recorded("schedule", &schedule::RESULTS).unwrap();
+    let page = misale::page(paper, &runs, &all);
+    let of = |id: &str, schedule: &str, workers: u64| {
+        let rows = rows(&page, id);
+        let row = rows.iter().find(|row| row[0] == schedule && row[2] == workers);
+        row.unwrap_or_else(|| panic!("{schedule} {workers}: {rows:?}"))[3].as_f64().unwrap()
+    };
+    assert_eq!(of("speed-up-null", "farm", 1), 1.0);
+    let [one, two] = [1, 2].map(|workers| of("time-null", "pull", workers));
+    assert!((of("speed-up-null", "pull", 2) - one / two).abs() < 1e-5, "{one} {two}");
+    let farm = rows(&page, "farm");
+    let row = farm.iter().find(|row| row[0] == "farm" && row[1] == "null").unwrap();
+    // The emitter is a thread more than the workers.
+    assert_eq!((&row[2], &row[3]), (&Value::from(256), &Value::from(257)));
+    let one = misale::page(paper, &runs, &|label| label == misale::FARM);
+    assert_eq!(one.sections.len(), 1);
+}
+
+#[test]
+fn recorded_preparations_have_intervals_products_and_memory_over_time() {
+    let paper = by_name("costanza2019").unwrap();
+    let runs = recorded("prep-memory", &prep_memory::RESULTS).unwrap();
+    let mut curves = prep_memory::empty_curves();
+    curves.add_tsv("way\tms\tbytes\nseqloom\t0\t0\nseqloom\t3600000\t2000000000\n").unwrap();
+    let page = costanza::page(paper, &runs, Some(&curves));
+    let means = rows(&page, "means");
+    let row = means.iter().find(|row| row[0] == "sambamba").unwrap();
+    // As the recorded page says it: 9.44 s, with a deviation of 0.25 in four runs.
+    let [mean, half] = [2, 3].map(|at| row[at].as_f64().unwrap());
+    assert!((9.4..9.5).contains(&mean), "{row:?}");
+    assert!((half - 3.182 * 0.25 / 2.0).abs() < 0.02, "{row:?}");
+    let products = rows(&page, "gb-hours");
+    let of = |name: &str| products.iter().find(|row| row[0] == name).unwrap();
+    // The mean of one curve, a triangle of one hour.
+    assert_eq!(of("seqloom")[3], 1.0);
+    assert_eq!(of("jemalloc")[4], 1.0);
+    let java = of("elPrep in Java");
+    assert_eq!((&java[1], &java[2], &java[3]), (&"published".into(), &38.6.into(), &Value::Null));
+    assert_eq!(java[4], 1.317_406);
+    assert_eq!(rows(&page, "memory-over-time").len(), 2);
+    assert!(!rows(&page, "phases").is_empty());
+    let without = costanza::page(paper, &runs, None);
+    assert!(without.sections.iter().all(|it| it.title != "Memory over time"));
 }

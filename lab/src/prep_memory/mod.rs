@@ -4,17 +4,22 @@
 //! where memory managers are judged by time, peak memory and their product.
 
 mod report;
+mod spread;
 mod ways;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Instant;
 
 use crate::experiment::LabError;
-use crate::output::Results;
+use crate::output::{Fact, Results};
 use crate::table::{Row, Table};
 use crate::watch::{Watched, watch_in};
 
+pub(crate) use crate::watch::Sample;
+pub(crate) use spread::Spread;
 pub(crate) use ways::{Tool, allocators, tools};
 
 /// Factors of the table.
@@ -37,7 +42,7 @@ pub(crate) const COLUMNS: [&str; 8] = [
 ];
 
 /// The program as it is shipped.
-const SHIPPED: &str = "seqloom";
+pub(crate) const SHIPPED: &str = "seqloom";
 
 /// What is run.
 #[derive(Debug, Clone)]
@@ -62,6 +67,29 @@ pub(crate) struct PrepMemory {
     pub(crate) tool_repeats: u32,
     /// Names of ways, empty for all.
     pub(crate) ways: Vec<String>,
+    /// No round of runs is begun later.
+    pub(crate) deadline: Option<Instant>,
+}
+
+/// What runs came to.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    /// A row for each run.
+    pub(crate) runs: Table,
+    /// Memory over time: rows of the last run of each way.
+    pub(crate) curves: Table,
+}
+
+/// The file of memory over time, and its table's factors and columns.
+pub(crate) const CURVES: &str = "memory-over-time.tsv";
+const CURVE_FACTORS: [&str; 2] = ["way", "ms"];
+const CURVE_COLUMNS: [&str; 1] = ["bytes"];
+/// Points of a curve, each the most of as long a time.
+const CURVE_POINTS: usize = 400;
+
+/// A table of memory over time.
+pub(crate) fn empty_curves() -> Table {
+    Table::new(&CURVE_FACTORS, &CURVE_COLUMNS)
 }
 
 /// One way to do the five steps.
@@ -82,25 +110,31 @@ impl PrepMemory {
         tell: &mut dyn FnMut(&str),
         phases: &dyn Fn(&str) -> Vec<(String, f64)>,
         stop: &dyn Fn() -> bool,
-    ) -> Result<Table, LabError> {
+    ) -> Result<Outcome, LabError> {
         fs::create_dir_all(&self.work).map_err(LabError::file(&self.work))?;
-        let mut table = RESULTS.empty_table();
+        let (mut runs, mut curves) = (RESULTS.empty_table(), BTreeMap::new());
         let ways = self.plan()?;
         for repeat in 1..=self.repeats.max(self.tool_repeats) {
-            for (name, way) in &ways {
+            if self.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+                tell("no time is left");
+                break;
+            }
+            for (number, (name, way)) in ways.iter().enumerate() {
                 let repeats = match way {
                     Way::Own { .. } => self.repeats,
                     Way::Other(_) => self.tool_repeats,
                 };
                 if repeat <= repeats {
                     tell(&format!("{name}, {repeat} of {repeats}"));
-                    let values = self.one(way, phases, stop)?;
+                    let (values, samples) = self.one(way, phases, stop)?;
                     let factors = vec![name.clone(), repeat.to_string()];
-                    table.rows.push(Row { factors, values });
+                    runs.rows.push(Row { factors, values });
+                    curves.insert(number, curve(name, &samples));
                 }
             }
         }
-        Ok(table)
+        let rows = curves.into_values().flatten().collect();
+        Ok(Outcome { runs, curves: Table { rows, ..empty_curves() } })
     }
 
     /// The ways that were chosen, or all.
@@ -131,7 +165,7 @@ impl PrepMemory {
         way: &Way,
         phases: &dyn Fn(&str) -> Vec<(String, f64)>,
         stop: &dyn Fn() -> bool,
-    ) -> Result<Vec<f64>, LabError> {
+    ) -> Result<(Vec<f64>, Vec<Sample>), LabError> {
         let (out, json) = (self.work.join("out.bam"), self.work.join("run.json"));
         for old in [&out, &json] {
             let _ = fs::remove_file(old); // it may not be there
@@ -144,7 +178,7 @@ impl PrepMemory {
         let run = watch_in(&self.work, &mut command, &what, stop)?;
         let told = fs::read_to_string(&json).map(|text| phases(&text)).unwrap_or_default();
         let output_bytes = fs::metadata(&out).map_err(LabError::file(&out))?.len();
-        Ok(values(run, &told, output_bytes))
+        Ok((values(&run, &told, output_bytes), run.samples))
     }
 
     fn own(&self, program: &Path, library: Option<&Path>, out: &Path, json: &Path) -> Command {
@@ -163,7 +197,7 @@ impl PrepMemory {
     }
 }
 
-fn values(run: Watched, told: &[(String, f64)], output_bytes: u64) -> Vec<f64> {
+fn values(run: &Watched, told: &[(String, f64)], output_bytes: u64) -> Vec<f64> {
     let phase = |name: &str| told.iter().find(|it| it.0 == name).map_or(0.0, |it| it.1);
     // The system's own account of the one process knows every moment.
     let peak_bytes = phase("peak_bytes").max(run.peak_bytes as f64);
@@ -172,6 +206,29 @@ fn values(run: Watched, told: &[(String, f64)], output_bytes: u64) -> Vec<f64> {
     values.extend(PHASES.map(phase));
     values.push(output_bytes as f64);
     values
+}
+
+/// Rows of a way's memory over time: of stretches of one length, the most of each.
+fn curve(way: &str, samples: &[Sample]) -> Vec<Row> {
+    let points = samples.chunks(samples.len().div_ceil(CURVE_POINTS).max(1));
+    let most = points.filter_map(|of| of.iter().max_by_key(|sample| sample.bytes));
+    let row = |sample: &Sample| Row {
+        factors: vec![way.to_owned(), format!("{:.0}", sample.seconds * 1e3)],
+        values: vec![sample.bytes as f64],
+    };
+    most.map(row).collect()
+}
+
+impl Outcome {
+    /// Writes both tables and the report into a folder.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub(crate) fn write(&self, facts: &[Fact], folder: &Path) -> Result<(), LabError> {
+        RESULTS.write(&self.runs, facts, folder)?;
+        let path = folder.join(CURVES);
+        fs::write(&path, self.curves.to_tsv()).map_err(LabError::file(&path))
+    }
 }
 
 /// What the experiment leaves behind.
@@ -211,14 +268,16 @@ mod tests {
             repeats: 2,
             tool_repeats: 0,
             ways: names.clone(),
+            deadline: None,
         };
         let phases = |text: &str| {
             assert_eq!(text, "y\n");
             vec![("ingest".to_owned(), 0.5), ("peak_bytes".to_owned(), 7e9)]
         };
         let mut told = Vec::new();
-        let table =
+        let outcome =
             experiment.run(&mut |what| told.push(what.to_owned()), &phases, &|| false).unwrap();
+        let table = &outcome.runs;
         let in_turn = [1, 2].map(|turn| names.iter().map(move |it| format!("{it}, {turn} of 2")));
         assert_eq!(told, in_turn.into_iter().flatten().collect::<Vec<_>>());
         assert_eq!(table.rows.len(), told.len());
@@ -229,10 +288,24 @@ mod tests {
         assert_eq!((peak, ingest_s, resolve_s, bytes), (7e9, 0.5, 0.0, 2.0));
         assert!((gb_hours - 7.0 * wall_s / 3600.0).abs() < 1e-12);
         let folder = folder.path().join("report");
-        RESULTS.write(&table, &[crate::output::Fact::new("machine", "2 cores")], &folder).unwrap();
+        outcome.write(&[Fact::new("machine", "2 cores")], &folder).unwrap();
+        let curves = fs::read_to_string(folder.join(CURVES)).unwrap();
+        assert!(curves.starts_with("way\tms\tbytes\nseqloom\t"), "{curves}");
         let report = fs::read_to_string(folder.join("README.md")).unwrap();
         assert!(report.contains("| seqloom | 2 |"), "{report}");
         assert!(report.contains("| system | 2 |"), "{report}");
+    }
+
+    #[test]
+    fn a_curve_has_the_most_of_each_stretch() {
+        let samples: Vec<Sample> =
+            (0..1000).map(|n| Sample { seconds: f64::from(n) * 0.005, bytes: n as u64 }).collect();
+        let rows = curve("way", &samples);
+        assert_eq!(rows.len(), 334);
+        assert_eq!((&rows[0].factors[1][..], rows[0].values[0]), ("10", 2.0));
+        assert_eq!((&rows[333].factors[1][..], rows[333].values[0]), ("4995", 999.0));
+        assert_eq!(curve("way", &samples[..3]).len(), 3);
+        assert_eq!(curve("way", &[]), []);
     }
 
     #[test]
@@ -249,6 +322,7 @@ mod tests {
             repeats: 1,
             tool_repeats: 0,
             ways: Vec::new(),
+            deadline: None,
         };
         let error = experiment.run(&mut |_| {}, &|_| Vec::new(), &|| false).unwrap_err();
         assert!(matches!(error, LabError::Failed { .. }), "{error}");

@@ -2,31 +2,12 @@
 
 use std::fmt::Write;
 
-use super::{COLUMNS, PHASES};
+use super::{COLUMNS, PHASES, Spread};
 use crate::output::{Fact, markdown_facts};
 use crate::table::Table;
 
-/// Mean and standard deviation (of a sample: n - 1) of a column of the runs of a way.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Spread {
-    runs: usize,
-    mean: f64,
-    deviation: f64,
-}
-
-fn spread(table: &Table, way: &str, column: &str) -> Option<Spread> {
-    let at = table.columns.iter().position(|name| name == column)?;
-    let rows = table.rows.iter().filter(|row| row.factors.first().is_some_and(|it| it == way));
-    let values: Vec<f64> = rows.map(|row| row.values[at]).collect();
-    let runs = values.len();
-    let mean = values.iter().sum::<f64>() / runs as f64;
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    let deviation = if runs > 1 { (squares / (runs - 1) as f64).sqrt() } else { 0.0 };
-    (runs > 0).then_some(Spread { runs, mean, deviation })
-}
-
 fn cell(table: &Table, way: &str, column: &str, unit: f64, digits: usize) -> String {
-    spread(table, way, column).map_or_else(String::new, |Spread { mean, deviation, .. }| {
+    Spread::of(table, way, column).map_or_else(String::new, |Spread { mean, deviation, .. }| {
         format!("{:.digits$} ± {:.digits$}", mean / unit, deviation / unit)
     })
 }
@@ -54,7 +35,7 @@ pub(super) fn markdown(table: &Table, facts: &[Fact]) -> String {
          |---|---:|---:|---:|---:|---:|\n",
     );
     for way in table.levels("way") {
-        let runs = spread(table, way, COLUMNS[0]).map_or(0, |it| it.runs);
+        let runs = Spread::of(table, way, COLUMNS[0]).map_or(0, |it| it.runs);
         let of = |column, unit, digits| cell(table, way, column, unit, digits);
         let (wall, cpu) = (of("wall_s", 1.0, 2), of("cpu_s", 1.0, 2));
         let (peak, product) = (of("peak_bytes", 1e6, 0), of("gb_hours", 1e-3, 3));
@@ -71,9 +52,9 @@ fn phases(table: &Table, out: &mut String) {
     let _ = writeln!(out, "|---|{}", "---:|".repeat(PHASES.len()));
     for way in table.levels("way") {
         let cells = PHASES.map(|phase| cell(table, way, &format!("{phase}_s"), 1.0, 2));
-        let is_told = PHASES
-            .iter()
-            .any(|phase| spread(table, way, &format!("{phase}_s")).is_some_and(|it| it.mean > 0.0));
+        let is_told = PHASES.iter().any(|phase| {
+            Spread::of(table, way, &format!("{phase}_s")).is_some_and(|it| it.mean > 0.0)
+        });
         if is_told {
             let _ = writeln!(out, "| {way} | {} |", cells.join(" | "));
         }
@@ -93,7 +74,7 @@ fn verdict(table: &Table, out: &mut String) {
         let mut all: Vec<(&str, Spread)> = table
             .levels("way")
             .into_iter()
-            .filter_map(|way| Some((way, spread(table, way, column)?)))
+            .filter_map(|way| Some((way, Spread::of(table, way, column)?)))
             .collect();
         all.sort_by(|a, b| a.1.mean.total_cmp(&b.1.mean));
         if let [(first, a), (second, b), ..] = all[..] {
@@ -119,10 +100,10 @@ mod tests {
                 table.rows.push(Row { factors: vec![way.into(), repeat.to_string()], values });
             }
         }
-        let a = spread(&table, "a", "wall_s").unwrap();
+        let a = Spread::of(&table, "a", "wall_s").unwrap();
         assert_eq!((a.runs, a.mean), (2, 3.0));
         assert!((a.deviation - 2_f64.sqrt()).abs() < 1e-12);
-        assert_eq!(spread(&table, "d", "wall_s"), None);
+        assert_eq!(Spread::of(&table, "d", "wall_s"), None);
         let text = markdown(&table, &[]);
         assert!(text.contains("| a | 2 | 3.00 ± 1.41 |"), "{text}");
         assert!(text.contains("Least time on the clock: a, apart from b."), "{text}");

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use seqloom_align::engine::fake::FakeOptions;
 use seqloom_align::engine::{
-    CohortEngine, EngineError, EngineReads, Ordinals, RecordSink, SeededBatch,
+    BatchEngine, CohortEngine, EngineError, EngineReads, Ordinals, RecordSink, SeededBatch,
 };
 use seqloom_runtime::failure::lock;
 
@@ -50,6 +50,8 @@ pub(crate) enum Subject {
     Fake(FakeOptions),
     /// bwa's algorithm.
     Bwa,
+    /// Whole reads by score, as Bowtie 2 places them end to end.
+    EndToEnd,
 }
 
 impl FromStr for Subject {
@@ -62,19 +64,26 @@ impl FromStr for Subject {
         }
         match text.split_once(':').unwrap_or((text, "")) {
             ("bwa", "") => Ok(Self::Bwa),
+            ("end-to-end", "") => Ok(Self::EndToEnd),
             ("null", "") => Ok(Self::Fake(FakeOptions::default())),
             ("fake", options) => {
                 options.parse().map(Self::Fake).map_err(|error: EngineError| error.to_string())
             }
             _ => {
                 let presets = PRESETS.map(|preset| preset.name).join(", ");
-                Err(format!("must be null, fake:OPTIONS, {presets} or bwa"))
+                Err(format!("must be null, fake:OPTIONS, {presets}, bwa or end-to-end"))
             }
         }
     }
 }
 
 impl Subject {
+    /// Whether it aligns, for which it needs an index and reads of that genome.
+    #[must_use]
+    pub(crate) fn aligns(&self) -> bool {
+        !matches!(self, Self::Fake(_))
+    }
+
     /// The same with another time per read, slept or burnt; `None` for engines that align.
     #[must_use]
     pub(crate) fn taking(self, per_read: Option<Duration>, sleeps: bool) -> Option<Self> {
@@ -83,6 +92,48 @@ impl Subject {
         let (sleep_per_read, spin_per_read) =
             if sleeps { (time, Duration::ZERO) } else { (Duration::ZERO, time) };
         Some(Self::Fake(FakeOptions { sleep_per_read, spin_per_read, ..options }))
+    }
+}
+
+/// An engine that places batches by themselves, as one that works by cohorts: all is done where
+/// records are handed out, and no model is learned.
+pub(super) struct ByBatches<E>(pub(super) E);
+
+impl<E: BatchEngine> CohortEngine for ByBatches<E> {
+    type Scratch = E::Scratch;
+    type Candidates = ();
+    type Model = ();
+
+    fn scratch(&self) -> Result<E::Scratch, EngineError> {
+        self.0.scratch()
+    }
+
+    fn seed_extend(&self, _: &mut E::Scratch, _: &EngineReads<'_>) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    fn infer_cohort(&self, _: &[()]) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    fn emit(
+        &self,
+        scratch: &mut E::Scratch,
+        seeded: SeededBatch<'_, Self>,
+        sink: &mut dyn RecordSink,
+    ) -> Result<(), EngineError> {
+        let Ordinals { first_pair, first_single } = seeded.ordinals;
+        // All reads of a run are pairs, or all are single.
+        let first_read = if seeded.reads.pairs.is_empty() { first_single } else { 2 * first_pair };
+        self.0.align(scratch, seeded.reads, first_read, sink)
+    }
+
+    fn held_bytes(&self, (): &()) -> u64 {
+        0
+    }
+
+    fn longest_read_bases(&self) -> usize {
+        self.0.longest_read_bases()
     }
 }
 
@@ -200,6 +251,7 @@ mod tests {
         assert_eq!((spin("null"), spin("fake"), spin("fake:spin=7us")), (0, 0, 7));
         assert_eq!((spin("bowtie"), spin("bowtie2"), spin("hisat")), (92, 702, 97));
         assert_eq!("bwa".parse(), Ok(Subject::Bwa));
+        assert_eq!("end-to-end".parse(), Ok(Subject::EndToEnd));
         for bad in ["", "null:spin=1us", "fake:nap=1us", "snap"] {
             assert!(bad.parse::<Subject>().is_err(), "{bad}");
         }

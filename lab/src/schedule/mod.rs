@@ -25,11 +25,13 @@ mod report;
 #[cfg(test)]
 mod tests;
 
+use std::ffi::OsStr;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::Command;
 use std::str::FromStr;
+use std::time::Instant;
 
 use seqloom_align::engine::bwa;
 
@@ -153,10 +155,10 @@ pub(crate) struct Schedules {
     pub(crate) run: Vec<String>,
     /// Folder for what is read and written.
     pub(crate) work: PathBuf,
-    /// Reads of each run.
-    pub(crate) reads: u64,
-    /// Whether they are pairs.
-    pub(crate) is_paired: bool,
+    /// What is aligned.
+    pub(crate) input: Input,
+    /// An index of the genome that the reads are of, for engines that align.
+    pub(crate) reference: Option<PathBuf>,
     /// Schedules.
     pub(crate) schedules: Vec<Schedule>,
     /// Engines, by their names on the command line.
@@ -165,6 +167,17 @@ pub(crate) struct Schedules {
     pub(crate) threads: Vec<u32>,
     /// Repeats of all runs.
     pub(crate) repeats: u32,
+    /// No round of runs is begun later.
+    pub(crate) deadline: Option<Instant>,
+}
+
+/// The reads of all runs.
+#[derive(Debug, Clone)]
+pub(crate) enum Input {
+    /// Random ones, which are made: so many, in pairs if need be.
+    Made { reads: u64, is_paired: bool },
+    /// Of files, one or two of a pair.
+    Files(Vec<PathBuf>),
 }
 
 /// The levels of a run's factors.
@@ -184,12 +197,19 @@ impl Schedules {
     /// A run fails, or one gives other records.
     pub(crate) fn run(&self, tell: &mut dyn FnMut(&str)) -> Result<Table, LabError> {
         tell("data");
-        let inputs = made(&self.work, self.reads, self.is_paired)?;
+        let inputs = match &self.input {
+            Input::Made { reads, is_paired } => made(&self.work, *reads, *is_paired)?,
+            Input::Files(files) => files.clone(),
+        };
         tell("that all schedules give the same records");
         self.compare(&inputs)?;
         let mut table = RESULTS.empty_table();
         for repeat in 1..=self.repeats {
             for &threads in &self.threads {
+                if self.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+                    tell("no time is left");
+                    break;
+                }
                 for engine in &self.engines {
                     tell(&format!("repeat {repeat}, {threads} threads, {engine}"));
                     for &schedule in &self.schedules {
@@ -221,6 +241,11 @@ impl Schedules {
         inputs.iter().for_each(|input| {
             command.arg("--input").arg(input);
         });
+        if engine.parse::<Subject>().is_ok_and(|subject| subject.aligns()) {
+            command.args(
+                self.reference.iter().flat_map(|it| [OsStr::new("--reference"), it.as_os_str()]),
+            );
+        }
         let factors = [schedule.name(), engine, &threads.to_string()].map(str::to_owned).to_vec();
         let after = || -> Counters { vec![("load_average".to_owned(), load_average())] };
         let work = Work::Program(Box::new(command));

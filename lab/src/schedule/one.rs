@@ -10,12 +10,13 @@ use seqloom_align::engine::bwa::{BwaEngine, BwaOptions, InsertSize};
 use seqloom_align::engine::fake::FakeEngine;
 use seqloom_align::index::{self, IndexInfo, IndexSource};
 use seqloom_locks::Kind;
+use seqloom_modes::gapped::{GappedEngine, GappedOptions};
 use seqloom_runtime::placement::{self, IndexPlacement, PinLevel, PinOrder, Plan, Wishes};
 use seqloom_runtime::topology::{Limits, Topology};
 use seqloom_runtime::{machine, pool};
 
 use super::aligning::{Job, ScheduleError, Told};
-use super::engines::{Metered, Subject};
+use super::engines::{ByBatches, Metered, Subject};
 use super::input::{Share, open};
 use super::processes::THREADS_PER_PROCESS;
 use super::{Schedule, farm, pipeline, processes, pull};
@@ -82,8 +83,19 @@ pub(crate) fn run_one(
             let engine = load_bwa(c, reference, index, &plan)?;
             in_process(c, &engine, &plan, begin)
         }
-        (Subject::Bwa, ..) => Err(LabError::Prepare("bwa needs a reference".to_owned())),
+        (Subject::EndToEnd, Some(index), Some(reference)) => {
+            let options = GappedOptions::new(false);
+            let load = |source: IndexSource<'_>| GappedEngine::load(source, options);
+            let engine = ByBatches(load_engine(c, (reference, index), &plan, load)?);
+            in_process(c, &engine, &plan, begin)
+        }
+        (Subject::Bwa, ..) => Err(no_reference("bwa")),
+        (Subject::EndToEnd, ..) => Err(no_reference("end-to-end")),
     }
+}
+
+fn no_reference(engine: &str) -> LabError {
+    LabError::Prepare(format!("{engine} needs a reference"))
 }
 
 fn prepare(error: impl std::fmt::Display) -> LabError {
@@ -109,7 +121,22 @@ fn plan(c: &Configuration, index_bytes: u64) -> Result<Plan, LabError> {
         .map_err(prepare)
 }
 
-/// The index, loaded by a thread that sits where the plan says.
+/// An engine with its index, loaded by a thread that sits where the plan says.
+fn load_engine<E: Send, Error: std::fmt::Display>(
+    c: &Configuration,
+    (prefix, info): (&Path, &IndexInfo),
+    plan: &Plan,
+    load: impl Fn(IndexSource<'_>) -> Result<E, Error> + Sync,
+) -> Result<E, LabError> {
+    let source = IndexSource { prefix, info, threads: c.threads };
+    let load = || {
+        plan.take_loader_slot(0).map_err(prepare)?;
+        load(source).map_err(prepare)
+    };
+    let loaded = placement::with_pages(plan.small_pages, || pool::run_one(load));
+    loaded.map_err(prepare)?
+}
+
 fn load_bwa(
     c: &Configuration,
     reference: &Path,
@@ -121,13 +148,8 @@ fn load_bwa(
         return Err(LabError::Prepare(why.to_owned()));
     }
     let options = BwaOptions { insert_size: c.insert_size, ..BwaOptions::default() };
-    let source = IndexSource { prefix: reference, info: index, threads: c.threads };
-    let load = || {
-        plan.take_loader_slot(0).map_err(prepare)?;
-        BwaEngine::load(source, &options).map_err(prepare)
-    };
-    let loaded = placement::with_pages(plan.small_pages, || pool::run_one(load));
-    loaded.map_err(prepare)?
+    let load = |source: IndexSource<'_>| BwaEngine::load(source, &options);
+    load_engine(c, (reference, index), plan, load)
 }
 
 fn in_process<E: CohortEngine>(

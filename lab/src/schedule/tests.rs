@@ -299,12 +299,13 @@ fn schedules_are_compared_run_and_reported() {
     let experiment = |digest: &str| Schedules {
         run: ["bash", "-c", &script(digest), "x", "y"].map(str::to_owned).to_vec(),
         work: folder.path().join("work"),
-        reads: 100,
-        is_paired: false,
+        input: Input::Made { reads: 100, is_paired: false },
+        reference: None,
         schedules: vec![Schedule::Pull, Schedule::Pipeline],
         engines: vec!["null".into(), "bowtie".into()],
         threads: vec![1, 2, 256],
         repeats: 1,
+        deadline: None,
     };
     let table = experiment("7").run(&mut |_| {}).unwrap();
     assert_eq!(table.rows.len(), 2 * 2 * 3);
@@ -313,6 +314,9 @@ fn schedules_are_compared_run_and_reported() {
     let report = read();
     assert!(report.contains("| pipeline | 50.0 | 50.0 | 50.0 |"), "{report}");
     assert!(report.contains("92 us a read: Langmead"), "{report}");
+    // Nothing is begun when no time is left.
+    let late = Schedules { deadline: Some(std::time::Instant::now()), ..experiment("7") };
+    assert_eq!(late.run(&mut |_| {}).unwrap().rows, []);
     std::fs::remove_file(folder.path().join("README.md")).unwrap();
     RESULTS.write_again(folder.path()).unwrap();
     assert_eq!(read(), report);

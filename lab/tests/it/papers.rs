@@ -1,9 +1,10 @@
 //! `seqloom-lab paper` and `scale`: lists, pages of recorded runs, tiny runs that are resumed.
 
-use crate::common::{SOON, folder, lab, names_in, run, run_for};
+use crate::common::{SOON, folder, lab, names_in, run, run_for, seqloom};
+use crate::data::{align, small, small_pairs};
 use seqloom_testkit::skip::{data, skip};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 #[test]
@@ -21,7 +22,12 @@ fn papers_are_listed_with_commands_and_what_is_not_at_hand() {
         run_for(command.args(line.split(' ')), SOON).fails_with(2).says(&[said]);
     };
     t("none2000", "langmead2018, gamaarachchi2020");
-    t("lenis2017", "seqloom-lab run numa");
+    t("misale2014", "--reads");
+    t("misale2014 --reads x.fq", "--reference");
+    t("misale2014 --table II", "no hardware counters");
+    t("costanza2019", "--bam");
+    t("costanza2019 --table 2", "options");
+    t("costanza2019 --measured /nowhere", "no runs of prep-memory");
     t("langmead2018 --figure 99", "Figure 1, Figure 3");
     t("langmead2018 --figure 1", "not measured here");
     t("gamaarachchi2020 --figure 1.10", "--source");
@@ -31,13 +37,73 @@ fn papers_are_listed_with_commands_and_what_is_not_at_hand() {
 #[test]
 fn recorded_runs_are_shown_without_measuring() {
     let here = folder();
-    let runs = Path::new(env!("CARGO_MANIFEST_DIR")).join("runs");
     let mut command = lab(["paper", "gamaarachchi2020", "--figure", "1.1", "--measured"]);
-    run(command.arg(runs).arg("--out").arg(here.path())).ok();
+    run(command.arg(runs()).arg("--out").arg(here.path())).ok();
     assert_eq!(names_in(here.path()), ["gamaarachchi2020.html", "gamaarachchi2020.json"]);
     let page = fs::read_to_string(here.path().join("gamaarachchi2020.html")).unwrap();
     assert!(page.contains("core-hours") && page.contains("<circle"), "{page}");
     assert!(page.contains("prefers-color-scheme:dark") && !page.contains("reading at random"));
+    for (paper, words) in [
+        ("costanza2019", ["elPrep in Go", "confidence interval"]),
+        ("lenis2017", ["one memory node", "snap"]),
+        ("misale2014", ["speed-up", "farm-pinned"]),
+    ] {
+        let mut command = lab(["paper", paper, "--measured"]);
+        run(command.arg(runs()).arg("--out").arg(here.path())).ok();
+        let page = fs::read_to_string(here.path().join(format!("{paper}.html"))).unwrap();
+        for words in words {
+            assert!(page.to_lowercase().contains(&words.to_lowercase()), "{words}: {page}");
+        }
+    }
+}
+
+/// The runs of this repository.
+fn runs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("runs")
+}
+
+#[test]
+fn a_tiny_page_of_misale_schedules_the_end_to_end_mode() {
+    let (here, reads) = (folder(), small_pairs());
+    let mut command = lab(["paper", "misale2014", "--smoke", "--reads"]);
+    command.arg(&reads.first).arg("--reference").arg(&small().ours);
+    run(command.arg("--out").arg(here.path())).ok();
+    let read = |name: &str| fs::read_to_string(here.path().join(name)).unwrap();
+    let page = read("misale2014.html");
+    assert!(page.contains("end-to-end: speed-up") && page.contains("farm"), "{page}");
+    let table = read("schedule/schedule.tsv");
+    assert!(table.contains("farm\tend-to-end\t2\t"), "{table}");
+}
+
+#[test]
+fn a_tiny_page_of_costanza_prepares_reads_in_turn() {
+    let (here, reads) = (folder(), small_pairs());
+    let path = |name: &str| here.path().join(name);
+    let grouped = path("grouped.bam");
+    let mut command = seqloom(align(small(), &[&reads.first, &reads.second]));
+    command.args(["--no-sort", "--no-mark-duplicates", "-t", "2", "-o"]).arg(&grouped);
+    run(&mut command).ok();
+    let mut command = lab(["paper", "costanza2019", "--smoke", "--bam"]);
+    command.arg(&grouped).arg("--reference").arg(&grouped);
+    run(command.arg("--out").arg(here.path())).ok();
+    let page = fs::read_to_string(path("costanza2019.html")).unwrap();
+    assert!(page.contains("Memory over time") && page.contains("elPrep in C++17"), "{page}");
+    let table = fs::read_to_string(path("prep-memory/prep-memory.tsv")).unwrap();
+    assert_eq!(table.lines().count(), 3, "{table}");
+}
+
+#[test]
+fn a_tiny_page_of_lenis_runs_placements() {
+    let program = Path::new(env!("CARGO_BIN_EXE_seqloom-lab"));
+    if !program.with_file_name("seqloom-testkit").is_file() {
+        skip("lab paper lenis2017: seqloom-testkit is not built beside seqloom");
+        return;
+    }
+    let here = folder();
+    run(lab(["paper", "lenis2017", "--smoke", "--out"]).arg(here.path())).ok();
+    let page = fs::read_to_string(here.path().join("lenis2017.html")).unwrap();
+    assert!(page.contains("A smoke run") && page.contains("The verdict"), "{page}");
+    assert!(page.contains("default, 1 instance"), "{page}");
 }
 
 #[test]

@@ -60,8 +60,12 @@ fn compare(engine: &str, reads: &[&Path]) {
     let here = folder();
     let bam = here.path().join("align.bam");
     let mut command = seqloom(align(small(), reads));
-    command.args(["--engine", engine, "--no-sort", "--no-mark-duplicates", "-t", "2", "-o"]);
-    command.arg(&bam);
+    let aligns = !engine.starts_with("fake:");
+    match engine {
+        "end-to-end" => command.args(["--mode", engine]),
+        _ => command.args(["--engine", engine]),
+    };
+    command.args(["--no-sort", "--no-mark-duplicates", "-t", "2", "-o"]).arg(&bam);
     if engine == "bwa" && reads.len() == 2 {
         command.args(["-I", INSERT_SIZE]);
     }
@@ -69,18 +73,18 @@ fn compare(engine: &str, reads: &[&Path]) {
     let expected = records_of_bam(&bam);
     assert!(expected.len() >= 20_000);
     for schedule in SCHEDULES {
-        let engine = if engine == "bwa" { "bwa" } else { "null" };
-        // More than one process has threads, but for bwa, whose every process has an index.
-        let threads = if engine == "bwa" { "3" } else { "17" };
+        let engine = if aligns { engine } else { "null" };
+        // More than one process has threads, but where every process has an index.
+        let threads = if aligns { "3" } else { "17" };
         let output = here.path().join(schedule);
         let mut command = schedule_run(schedule, threads, engine, reads);
         command.args(["--strategy", "ordered"]);
-        if engine == "bwa" {
+        if engine == "bwa" && reads.len() == 2 {
             command.args(["--insert-size", INSERT_SIZE]);
         }
         let told = run(command.arg("--output").arg(&output)).ok().text();
         assert!(told.contains(&format!("counter\trecords\t{}\n", expected.len())), "{told}");
-        let by_processes = schedule == "multiprocess" && engine != "bwa";
+        let by_processes = schedule == "multiprocess" && !aligns;
         if by_processes {
             let files = [0, 1].map(|at| output.join(format!("process-{at}/records-0")));
             assert_eq!(sorted(records_of_files(&files)), sorted(expected.clone()));
@@ -103,6 +107,14 @@ fn all_schedules_give_the_records_of_align_with_bwa() {
     let reads = small_pairs();
     compare("bwa", &[&reads.first]);
     compare("bwa", &[&reads.first, &reads.second]);
+}
+
+/// Records of mates that are pairs name each other: both ways to number reads are the input's.
+#[test]
+fn all_schedules_give_the_records_of_align_end_to_end() {
+    let reads = small_pairs();
+    compare("end-to-end", &[&reads.first]);
+    compare("end-to-end", &[&reads.first, &reads.second]);
 }
 
 #[test]
@@ -142,6 +154,10 @@ fn what_makes_no_sense_is_refused() {
     t(&["--threads", "2", "--reads-per-thread", "9223372036854775808"], &["too many reads"]);
     let mut command = lab(["schedule", "--engines", "null,bwa"]);
     run(&mut command).says(&["--engines: bwa needs an index"]);
+    run(&mut lab(["schedule", "--engines", "null,spin=5us"])).says(&["must be"]);
+    run(&mut lab(["schedule", "--engines", "fake:spin=5us,colour=3"])).says(&["colour"]);
+    let mut command = lab(["schedule", "--engines", "bwa", "--reference", "x"]);
+    run(command.args(["--input", "1.fq", "--input", "2.fq"])).says(&["takes single reads"]);
 }
 
 #[test]
