@@ -11,8 +11,7 @@ use seqloom_report::run::CertifiedReport;
 use seqloom_runtime::memory::ByteSize;
 
 use super::arguments::{AlignArguments, EngineChoice};
-use super::mode::Mode;
-use super::plan::Demand;
+use super::memory::Demand;
 
 fn with_searches(demand: Demand) -> Demand {
     let searches_bytes = demand.threads.get() as u64 * WORKER_BYTES;
@@ -42,7 +41,7 @@ impl CertifiedRun {
         let index_bytes = index.memory_bytes + FastTable::size_bytes(index.bases);
         let needed = with_searches(Demand { index_bytes, ..demand }).floor_bytes();
         let needed = ByteSize(needed);
-        let off_because = if arguments.mode.mode != Mode::Bwa {
+        let off_because = if !arguments.mode.mode.is_bwa() {
             Some("the mode is not bwa's".to_owned())
         } else if !matches!(algorithm.engine, EngineChoice::Bwa) {
             Some("the engine is not bwa".to_owned())

@@ -7,8 +7,7 @@ use seqloom_terminal::UsageError;
 
 use super::arguments::{AlignArguments, EngineChoice};
 use super::lanes::InputLanes;
-use super::mode::Mode;
-use crate::output::plan::refuse_replacing;
+use crate::output::files::refuse_replacing;
 use crate::output::stripes;
 use crate::same_file::{refuse_one_file_as_both, refuse_same_file};
 
@@ -17,7 +16,7 @@ use crate::same_file::{refuse_one_file_as_both, refuse_same_file};
 /// # Errors
 /// [`UsageError`] that names the mode.
 pub(super) fn check_mode(arguments: &AlignArguments) -> Result<(), UsageError> {
-    if arguments.mode.mode != Mode::Bwa {
+    if !arguments.mode.mode.is_bwa() {
         if !matches!(arguments.algorithm.engine, EngineChoice::Bwa) {
             return Err(UsageError("--engine is for --mode bwa".to_owned()));
         }

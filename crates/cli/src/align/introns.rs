@@ -12,10 +12,10 @@ use seqloom_align::ingest::{self, Aligner, BatchSink, Batches, IngestTrace, Lane
 use seqloom_format::PackedTemplates;
 use seqloom_io::{AtomicFile, KeptInput, OutputError};
 use seqloom_modes::spliced::{IntronTable, SplicedEngine};
-use seqloom_terminal::Console;
 
 use super::arguments::AlignArguments;
-use super::job::{Job, Prepared};
+use super::engine::{AlignedJob, align_by};
+use super::job::{Job, PreparedJob};
 use super::lanes::{InputLane, InputLanes};
 use super::opened::{OpenedLanes, Start};
 use crate::output::at_path;
@@ -70,13 +70,12 @@ impl BatchSink for NoRecords {
 ///
 /// # Errors
 /// Those of any run, and of the file of junctions.
-pub(super) fn align(
-    arguments: &AlignArguments,
+pub(super) fn align<'a>(
+    prepared: PreparedJob<'a>,
     index: &IndexInfo,
-    prepared: Prepared<'_>,
     first_pass: Option<FirstPass>,
-    console: &Console,
-) -> seqloom_terminal::Result<()> {
+) -> seqloom_terminal::Result<AlignedJob<'a>> {
+    let (arguments, console) = (prepared.job.arguments, prepared.job.run.console);
     let table = Arc::new(IntronTable::new(arguments.mode.introns(index, console)?));
     let load = |threads| {
         let source = IndexSource { prefix: &arguments.reference, info: index, threads };
@@ -94,11 +93,11 @@ pub(super) fn align(
         job.run.end_phase("introns");
         Ok(())
     };
-    let after = || match arguments.mode.junctions() {
-        Some(path) => Ok(vec![write_junctions(path, index, &table)?]),
-        None => Ok(Vec::new()),
-    };
-    super::align_between(load, Batches, prepared, before, after)
+    let mut aligned = align_by(load, Batches, prepared, before)?;
+    if let Some(path) = arguments.mode.junctions() {
+        aligned.files.push(write_junctions(path, index, &table)?);
+    }
+    Ok(aligned)
 }
 
 /// Goes through the whole input, and throws away what comes of it.

@@ -20,17 +20,16 @@ use seqloom_terminal::{Console, UsageError, signals};
 use super::arguments::{AlignArguments, EngineChoice};
 use super::certified::CertifiedRun;
 use super::lanes::InputLanes;
-use super::mode::Mode;
+use super::memory::{Demand, MemoryPlan};
 use super::opened::{InputPart, Lane, OpenedLanes, Start};
 use super::outcomes::Outcomes;
 use super::placing;
-use super::plan::{Demand, MemoryPlan};
 use crate::output::cram;
-use crate::output::plan::OutputPlan;
+use crate::output::files::OutputFiles;
 use crate::output::run::Run;
 use crate::recalibration::{Recalibration, load_reference};
 
-/// See the module documentation.
+/// All that a run was resolved to: options, header, inputs, memory, output.
 pub(crate) struct Job<'a> {
     pub(super) arguments: &'a AlignArguments,
     pub(crate) run: Run<'a>,
@@ -43,7 +42,7 @@ pub(crate) struct Job<'a> {
     /// Which cohorts of the input: of a part of it, there is one lane.
     range: CohortRange,
     pub(super) trace: IngestTrace,
-    pub(super) output: OutputPlan<'a>,
+    pub(super) output: OutputFiles<'a>,
     /// What became of the reads, where the mode notes that.
     pub(super) outcomes: Option<Outcomes>,
     pub(super) late: Late<'a>,
@@ -55,7 +54,7 @@ pub(crate) struct Job<'a> {
 }
 
 /// A job, with what it uses up.
-pub(crate) struct Prepared<'a> {
+pub(crate) struct PreparedJob<'a> {
     pub(crate) job: Job<'a>,
     /// Blocks fetched to learn the read length, of each lane.
     pub(crate) first: Vec<Vec<InputBlock>>,
@@ -72,7 +71,7 @@ impl<'a> Job<'a> {
         index: &IndexInfo,
         part: Option<InputPart>,
         console: &'a Console,
-    ) -> seqloom_terminal::Result<Prepared<'a>> {
+    ) -> seqloom_terminal::Result<PreparedJob<'a>> {
         let run = Run::new(&arguments.run, console)?;
         run.compress_at(arguments.output.level);
         inputs.report_ignored(console);
@@ -91,7 +90,7 @@ impl<'a> Job<'a> {
         let references = header.references();
         let (output, outputs) = match part {
             None => open_outputs(arguments, references)?,
-            Some(_) => (OutputPlan::of_others(&arguments.output, references)?, Vec::new()),
+            Some(_) => (OutputFiles::of_others(&arguments.output, references)?, Vec::new()),
         };
         let outcomes = arguments.mode.outcomes(arguments.second.is_some())?;
         let IndexInfo { memory_bytes, sa_stride, .. } = *index;
@@ -120,7 +119,7 @@ impl<'a> Job<'a> {
             index: report,
             placement: None,
         };
-        Ok(Prepared { job, first, outputs })
+        Ok(PreparedJob { job, first, outputs })
     }
 
     pub(super) fn is_sorted(&self) -> bool {
@@ -167,8 +166,22 @@ impl<'a> Job<'a> {
         self.lanes.iter().all(|lane| lane.tags.read_group.is_some())
     }
 
+    /// Says what is aligned, and by what.
+    pub(super) fn announce(&self) {
+        let of_lane = |lane: &Lane| lane.inputs().join(" + ");
+        let inputs: Vec<String> = self.lanes.iter().map(of_lane).collect();
+        self.run.announce("align", &inputs.join(", "), self.output.path());
+        for (lane, files) in self.lanes.iter().zip(&inputs) {
+            if let Some(line) = &lane.read_group {
+                self.run.console.info(&format!("align: {files}: {}", line.replace('\t', " ")));
+            }
+        }
+        self.announce_lanes();
+        self.announce_index();
+    }
+
     /// Says how many lanes are read side by side, where there are several.
-    pub(super) fn announce_lanes(&self) {
+    fn announce_lanes(&self) {
         if self.lanes.len() > 1 {
             let (lanes, at_a_time) = (self.lanes.len(), self.plan.held.lanes.get());
             self.run.console.info(&format!("align: {lanes} lanes, {at_a_time} at a time"));
@@ -176,7 +189,7 @@ impl<'a> Job<'a> {
     }
 
     /// Says what the index takes of the memory.
-    pub(super) fn announce_index(&self) {
+    fn announce_index(&self) {
         let IndexReport { memory_bytes, sa_stride, least_memory_bytes } = self.index;
         self.run.console.info(&format!(
             "align: index of {}, a sample every {sa_stride} rows; this run needs -m {} at least",
@@ -195,7 +208,7 @@ impl<'a> Job<'a> {
     /// Says why the certified path is off, if it is and could be on.
     pub(crate) fn announce_certified(&self) {
         let requested = self.arguments.algorithm.no_certified_path
-            || self.arguments.mode.mode != Mode::Bwa
+            || !self.arguments.mode.mode.is_bwa()
             || !matches!(self.arguments.algorithm.engine, EngineChoice::Bwa);
         if let (false, Some(reason)) = (requested, self.certified.off_because()) {
             let text = format!("align: without the certified path: {reason}");
@@ -213,9 +226,9 @@ impl<'a> Job<'a> {
 fn open_outputs<'a>(
     arguments: &'a AlignArguments,
     references: &[Reference],
-) -> seqloom_terminal::Result<(OutputPlan<'a>, Vec<Output>)> {
+) -> seqloom_terminal::Result<(OutputFiles<'a>, Vec<Output>)> {
     let (output, stripes, is_sorted) = (&arguments.output, arguments.stripes, !arguments.no_sort);
-    OutputPlan::open_striped(output, stripes, references, is_sorted)
+    OutputFiles::open_striped(output, stripes, references, is_sorted)
 }
 
 /// How `-m` is shared out, and what that decides.

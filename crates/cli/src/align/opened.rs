@@ -22,8 +22,7 @@ use seqloom_terminal::{Console, UsageError};
 use super::arguments::AlignArguments;
 use super::header::{self, HeaderParts};
 use super::lanes::{self, InputLane};
-use super::mode::Mode;
-use super::plan::{Demand, mean_read_bases};
+use super::memory::{Demand, mean_read_bases};
 use crate::output::command_line;
 use crate::output::run::header_bytes;
 
@@ -328,7 +327,7 @@ fn refuse_umi(
         UmiSource::Comment(_) if is_bam(source) => "comments, and this is BAM",
         UmiSource::Comment(_) => return Ok(()),
         UmiSource::Reads(_) if is_bam(source) => "read structures, and this is BAM",
-        UmiSource::Reads(_) if arguments.input.interleaved || arguments.mode.mode != Mode::Bwa => {
+        UmiSource::Reads(_) if arguments.input.interleaved || !arguments.mode.mode.is_bwa() => {
             "read structures, which do not go with -p and --mode"
         }
         UmiSource::Reads([_, Some(_)]) if source.lanes() == 1 => {

@@ -3,10 +3,10 @@
 pub(crate) mod arguments;
 pub(crate) mod barcodes;
 pub(crate) mod cram;
+pub(crate) mod files;
 pub(crate) mod index;
 mod metrics;
 mod page;
-pub(crate) mod plan;
 pub(crate) mod progress;
 pub(crate) mod resume;
 pub(crate) mod run;

@@ -18,10 +18,10 @@ use seqloom_prep::steps::{
 use seqloom_terminal::{Console, UsageError, signals};
 
 use super::arguments::PrepArguments;
-use super::plan::{self, Demand, MemoryPlan};
+use super::memory::{self, Demand, MemoryPlan};
 use crate::output::command_line;
 use crate::output::cram;
-use crate::output::plan::{OutputPlan, refuse_replacing};
+use crate::output::files::{OutputFiles, refuse_replacing};
 use crate::output::resume::Kept;
 use crate::output::run::{Run, header_bytes};
 use crate::recalibration::{ReadGroupsFrom, Recalibration};
@@ -31,7 +31,7 @@ use crate::same_file::refuse_same_file;
 /// worker, which the plan's share of a worker has room for.
 const BLOCK_BYTES: usize = 256 << 10;
 
-/// See the module documentation.
+/// All that a run was resolved to: options, header, inputs, memory, output.
 pub(super) struct Job<'a> {
     pub(super) arguments: &'a PrepArguments,
     pub(super) run: Run<'a>,
@@ -55,11 +55,11 @@ pub(super) struct Job<'a> {
     pub(super) claim: CoordinateClaim,
     pub(super) bins: GenomeBins,
     pub(super) plan: MemoryPlan,
-    pub(super) output: OutputPlan<'a>,
+    pub(super) output: OutputFiles<'a>,
 }
 
 /// A job, with what it uses up.
-pub(super) struct Prepared<'a> {
+pub(super) struct PreparedJob<'a> {
     pub(super) job: Job<'a>,
     pub(super) output: Output,
     /// What a run before this one has kept, and this one will.
@@ -71,7 +71,7 @@ impl<'a> Job<'a> {
     pub(super) fn prepare(
         arguments: &'a PrepArguments,
         console: &'a Console,
-    ) -> seqloom_terminal::Result<Prepared<'a>> {
+    ) -> seqloom_terminal::Result<PreparedJob<'a>> {
         check_files(arguments)?;
         let run = Run::new(&arguments.run, console)?;
         run.compress_at(arguments.output.level);
@@ -118,8 +118,8 @@ impl<'a> Job<'a> {
         let kept = Kept::open(&arguments.resume, files, arguments.identity(), &run)?;
         let (requested, references) = (&arguments.output, header.references());
         let begun = kept.as_ref().map(|kept| kept.output(&requested.output)).transpose()?;
-        let (plan_of_output, output) =
-            OutputPlan::open(requested, references, in_coordinate_order, begun)?;
+        let (output_files, output) =
+            OutputFiles::open(requested, references, in_coordinate_order, begun)?;
         let job = Self {
             arguments,
             run,
@@ -136,9 +136,9 @@ impl<'a> Job<'a> {
             claim: claim(order, arguments.sort),
             bins,
             plan,
-            output: plan_of_output,
+            output: output_files,
         };
-        Ok(Prepared { job, output, kept })
+        Ok(PreparedJob { job, output, kept })
     }
 
     /// The names of all inputs.
@@ -162,7 +162,7 @@ fn open_source(
         read_names: arguments.read_names.policy(),
         block_bytes: BLOCK_BYTES,
         free_blocks: run.threads.get(),
-        max_line_bytes: plan::max_line_bytes(run.memory),
+        max_line_bytes: memory::max_line_bytes(run.memory),
     };
     Ok(AlignmentSource::open(&arguments.inputs, options)?)
 }

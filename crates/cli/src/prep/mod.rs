@@ -6,11 +6,11 @@
 pub(crate) mod arguments;
 mod flow;
 mod job;
-mod plan;
+mod memory;
 mod summary;
 
 pub(crate) use arguments::PrepArguments;
-use job::{Job, Prepared};
+use job::{Job, PreparedJob};
 use seqloom_io::Output;
 use seqloom_runtime::placement;
 use seqloom_terminal::Console;
@@ -18,12 +18,12 @@ use seqloom_terminal::Console;
 use crate::output::resume::Kept;
 use crate::recalibration::Recalibration;
 
-/// Runs the command.
+/// Opens input and output, makes the output, and closes or advises about what `--resume` keeps.
 pub(crate) fn run(arguments: &PrepArguments, console: &Console) -> seqloom_terminal::Result<()> {
     if arguments.run.quiet {
         console.be_quiet();
     }
-    let Prepared { job, output, mut kept } = Job::prepare(arguments, console)?;
+    let PreparedJob { job, output, mut kept } = Job::prepare(arguments, console)?;
     job.run.announce("prep", &job.inputs(), job.output.path());
     let outcome = make(&job, output, kept.as_mut());
     match kept {

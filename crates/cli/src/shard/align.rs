@@ -24,7 +24,7 @@ use super::folder::{Clock, NewFile, RunFolder, shard_name};
 use super::loaded::{check_files, planned_options};
 use super::task::Task;
 use crate::align::certified::CertifiedRun;
-use crate::align::job::{Job, Prepared};
+use crate::align::job::{Job, PreparedJob};
 use crate::align::lanes::InputLanes;
 use crate::align::summary::log_outside;
 use crate::align::{AlignArguments, EngineChoice, load_bwa, placing, sorted};
@@ -240,7 +240,7 @@ impl Shards<'_> {
         let part = folder.part(shard)?;
         let inputs = InputLanes::of(self.align)?;
         let prepared = Job::prepare(self.align, inputs, self.index, Some(part), self.console)?;
-        let Prepared { mut job, first, .. } = prepared;
+        let PreparedJob { mut job, first, .. } = prepared;
         job.run.announce("shard align", &job.inputs().join(" + "), &folder.file(&task.name()));
         let loaded = match loaded {
             Some(loaded) => loaded,

@@ -20,7 +20,7 @@ use super::loaded::{Loaded, check_files, header, planned_options, spare_bytes, u
 use super::sealed::{SealedValues, write_sealed_values};
 use super::task::Task;
 use crate::align::AlignArguments;
-use crate::align::plan::PROGRAM_BYTES;
+use crate::align::memory::PROGRAM_BYTES;
 use crate::output::at_path;
 use crate::output::run::{MIN_CHUNK_BYTES, Run, header_bytes};
 use crate::recalibration::{Recalibration, reference_bytes};

@@ -16,7 +16,7 @@ use super::folder::{Clock, NewFile, RunFolder};
 use super::loaded::Loaded;
 use super::sealed::write_sealed;
 use super::task::Task;
-use crate::output::plan::OutputPlan;
+use crate::output::files::OutputFiles;
 use crate::output::run::MIN_CHUNK_BYTES;
 use crate::recalibration::reference_bytes;
 
@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &RangeArguments, console: &Console) -> seqloom_term
     let stores = stores.each_ref();
     let records = StoredRecords { stores: &stores, backing: &backing, marks: marks.as_ref() };
     let plan = UnitPlan::new(&stores, UNIT_BYTES);
-    let output_plan = OutputPlan::of_others(&loaded.align.output, references)?;
+    let output_files = OutputFiles::of_others(&loaded.align.output, references)?;
     let mut output = loaded.folder.create_output(task, ".bgzf")?;
     let (trace, late) = (FinishTrace::default(), Steps::new());
     // Relaxed: a count to be shown.
@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: &RangeArguments, console: &Console) -> seqloom_term
         header: &loaded.header,
         threads: loaded.run.computing_threads(),
         order: SortOrder::Coordinate,
-        encoding: output_plan.encoding(),
+        encoding: output_files.encoding(),
         remove_duplicates: loaded.align.duplicates.remove_duplicates,
         tagging: None,
         writes_families: loaded.writes_families(),

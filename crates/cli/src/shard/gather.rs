@@ -18,10 +18,10 @@ use super::loaded::{exchanges, header, library_table, planned_options, read_mark
 use super::task::Task;
 use super::{piece, place};
 use crate::align::AlignArguments;
-use crate::align::plan::PROGRAM_BYTES;
+use crate::align::memory::PROGRAM_BYTES;
 use crate::align::summary::check_none_lost;
 use crate::output::arguments::{OutputArguments, OutputFormat, RunArguments};
-use crate::output::plan::OutputPlan;
+use crate::output::files::OutputFiles;
 use crate::output::run::{Run, header_bytes};
 use crate::output::summary::{Duplicates, Ingested, Summary};
 use crate::output::{at_path, stage_text};
@@ -91,11 +91,11 @@ pub(super) fn run(arguments: &GatherArguments, console: &Console) -> seqloom_ter
     let references = header.references();
     let placed = place::begun(&folder, &output.output)?;
     let is_placed = placed.is_some();
-    let (plan, mut file) = OutputPlan::open(&output, references, true, placed)?;
+    let (files, mut file) = OutputFiles::open(&output, references, true, placed)?;
     signals::defer();
     let outputs = std::slice::from_mut(&mut file);
-    plan.write_header(&header, outputs)?;
-    let mut index = plan.index_builder(references.len());
+    files.write_header(&header, outputs)?;
+    let mut index = files.index_builder(references.len());
     let mut finished = Finished::new(references.len());
     let mut metrics = GatheredMetrics::new(align.output.metrics_request());
     for range in 0..folder.plan.ranges {
@@ -108,7 +108,7 @@ pub(super) fn run(arguments: &GatherArguments, console: &Console) -> seqloom_ter
         finished.merge(&counted);
         metrics.merge(&measured);
     }
-    let index = plan.close(index, std::slice::from_mut(&mut file))?;
+    let index = files.close(index, std::slice::from_mut(&mut file))?;
     file.end_here()?;
     run.end_phase("gather");
     let mut summary = Summary { duplicates, metrics, index, ..Summary::of(finished) };
@@ -119,7 +119,7 @@ pub(super) fn run(arguments: &GatherArguments, console: &Console) -> seqloom_ter
     let counts =
         Counts { reads, templates, records, reads_too_short, reads_too_long, ..Counts::default() };
     let counted = summary.counts(&counts);
-    plan.publish(vec![file], references, (&mut summary, &run), || {
+    files.publish(vec![file], references, (&mut summary, &run), || {
         of_plan(&folder, &align, counts)
     })?;
     if arguments.remove {

@@ -21,7 +21,7 @@ use super::plan::parse_plan;
 use super::sealed::hex;
 use super::task::Task;
 use crate::align::AlignArguments;
-use crate::align::plan::{MIN_STORE_BYTES, PROGRAM_BYTES, WORKER_BYTES};
+use crate::align::memory::{MIN_STORE_BYTES, PROGRAM_BYTES, WORKER_BYTES};
 use crate::output::at_path;
 use crate::output::run::{Run, header_bytes};
 use crate::recalibration::load_reference;

@@ -25,7 +25,7 @@ use super::piece;
 use super::sealed::{hex, write_sealed};
 use super::task::Task;
 use crate::output::at_path;
-use crate::output::plan::OutputPlan;
+use crate::output::files::OutputFiles;
 use crate::output::run::Run;
 
 /// No page of a client is larger.
@@ -80,8 +80,8 @@ fn open(path: &Path) -> seqloom_terminal::Result<File> {
 /// Where a range is in the output: after the header and the ranges before it.
 fn place_of(folder: &RunFolder, range: usize) -> seqloom_terminal::Result<Range<u64>> {
     let (align, header) = (planned_options(folder)?, header(folder)?);
-    let plan = OutputPlan::of_others(&align.output, header.references())?;
-    let mut start = plan.header_bytes(&header)?.len() as u64;
+    let files = OutputFiles::of_others(&align.output, header.references())?;
+    let mut start = files.header_bytes(&header)?.len() as u64;
     for before in 0..range {
         start += piece::size_bytes(folder, before)?;
     }

@@ -37,7 +37,7 @@ use crate::host;
 use crate::identity::program;
 use crate::output::arguments::bases;
 use crate::output::at_path;
-use crate::output::plan::OutputPlan;
+use crate::output::files::OutputFiles;
 use crate::output::run::Run;
 
 /// Bases of reads whose ends are marked in one part, about.
@@ -180,7 +180,7 @@ pub(super) fn make(request: Request<'_>, console: &Console) -> seqloom_terminal:
         unsupported::advise(&lane.source, console);
     }
     let references = opened.header.references();
-    OutputPlan::of_others(&align.output, references)?;
+    OutputFiles::of_others(&align.output, references)?;
     drop(Late::prepare(align, &mut opened.header.clone(), console)?);
     let floor_bytes = opened.demand(align, &index, run.threads, 0).floor_bytes();
     signals::defer();

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::folder::RunFolder;
 use super::loaded::planned_options;
 use super::task::Task;
-use crate::align::plan::{MIN_STORE_BYTES, PROGRAM_BYTES, WORKER_BYTES};
+use crate::align::memory::{MIN_STORE_BYTES, PROGRAM_BYTES, WORKER_BYTES};
 use crate::output::at_path;
 
 /// Options of `shard tasks`.

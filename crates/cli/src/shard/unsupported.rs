@@ -6,7 +6,7 @@ use std::path::Path;
 use seqloom_io::source::{Compression, Container, ReadSource};
 use seqloom_terminal::{Console, UsageError};
 
-use crate::align::{AlignArguments, Mode};
+use crate::align::AlignArguments;
 
 /// Refuses options about what is written, which belong to `gather`.
 ///
@@ -41,7 +41,7 @@ pub(super) fn refuse_options(align: &AlignArguments, who: &str) -> Result<(), Us
         ("--input", align.sheet.is_some(), "reads one pair of files, no sheet"),
         ("--rg-from-names", align.names.rg_from_names, "wants the line itself, -R"),
         ("--stripes", align.stripes > NonZeroUsize::MIN, "writes one file"),
-        ("--mode", align.mode.mode != Mode::Bwa, "aligns as bwa"),
+        ("--mode", !align.mode.mode.is_bwa(), "aligns as bwa"),
         ("--no-sort", align.no_sort, "sorts"),
     ];
     match options.into_iter().find(|(_, is_given, _)| *is_given) {

@@ -10,9 +10,9 @@ use seqloom_modes::options::Reported;
 use seqloom_modes::spliced::{Intron, IntronOptions, LibraryStrand, SplicedOptions, StrandTag};
 use seqloom_terminal::{Console, UsageError};
 
-use super::common::Common;
-use super::gapped::{GappedArguments, TwoPenalties};
-use super::mates::MateArguments;
+use super::common_arguments::Common;
+use super::gapped_arguments::{GappedArguments, TwoPenalties};
+use super::mates_arguments::MateArguments;
 use crate::given::first_given;
 
 /// Placements of a read that are reported where nothing is said: HISAT2's.

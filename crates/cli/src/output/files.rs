@@ -23,8 +23,8 @@ use super::run::Run;
 use super::summary::{Ingested, Summary};
 use super::{check_writable, compress, page, stage_text, stripes};
 
-/// What is written where.
-pub(crate) struct OutputPlan<'a> {
+/// The output and what goes next to it: which files, in which format, with which index.
+pub(crate) struct OutputFiles<'a> {
     arguments: &'a OutputArguments,
     format: OutputFormat,
     /// Format of the index that will be written, if one of bins will be.
@@ -33,7 +33,7 @@ pub(crate) struct OutputPlan<'a> {
     has_crai: bool,
 }
 
-impl<'a> OutputPlan<'a> {
+impl<'a> OutputFiles<'a> {
     /// Opens the output, unless it is `begun` already. `in_coordinate_order` allows an index.
     ///
     /// # Errors
@@ -68,7 +68,7 @@ impl<'a> OutputPlan<'a> {
     /// Opens an output in several files that are one after the other what a single one would be.
     ///
     /// # Errors
-    /// As [`OutputPlan::open`], and what is in the way.
+    /// As [`OutputFiles::open`], and what is in the way.
     pub(crate) fn open_striped(
         arguments: &'a OutputArguments,
         stripes: NonZeroUsize,
@@ -76,8 +76,8 @@ impl<'a> OutputPlan<'a> {
         in_coordinate_order: bool,
     ) -> seqloom_terminal::Result<(Self, Vec<Output>)> {
         if stripes == NonZeroUsize::MIN {
-            let (plan, output) = Self::open(arguments, references, in_coordinate_order, None)?;
-            return Ok((plan, vec![output]));
+            let (files, output) = Self::open(arguments, references, in_coordinate_order, None)?;
+            return Ok((files, vec![output]));
         }
         let format = arguments.format()?;
         check_sidecars(arguments)?;
@@ -87,7 +87,7 @@ impl<'a> OutputPlan<'a> {
         Ok((Self { arguments, format, index, has_crai: false }, outputs))
     }
 
-    /// The plan of a sorted BAM file that other processes write, or of which this one writes a
+    /// The files of a sorted BAM that other processes write, or of which this one writes a
     /// piece.
     ///
     /// # Errors

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use seqloom_modes::ungapped::{Acceptance, MOST_MISMATCHES, SeedAcceptance, UngappedOptions};
 
-use super::common::{Common, ONE, reads_file};
-use super::mates::{MateArguments, UNGAPPED_INSERT};
+use super::common_arguments::{Common, ONE, reads_file};
+use super::mates_arguments::{MateArguments, UNGAPPED_INSERT};
 use crate::given::first_given;
 
 /// See the module documentation.

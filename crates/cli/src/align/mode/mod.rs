@@ -1,4 +1,10 @@
-//! `--mode`: which algorithm places reads, and the options that belong to one of them.
+//! `--mode`: which algorithm places reads, and the options that belong to one of them, a file each.
+
+mod common_arguments;
+mod gapped_arguments;
+mod mates_arguments;
+mod spliced_arguments;
+mod ungapped_arguments;
 
 use std::path::{Path, PathBuf};
 
@@ -10,12 +16,12 @@ use seqloom_modes::spliced::{Intron, SplicedEngine, SplicedOptions};
 use seqloom_modes::ungapped::{UngappedEngine, UngappedOptions};
 use seqloom_terminal::{Console, UsageError};
 
-use super::common::CommonArguments;
-use super::gapped::GappedArguments;
-use super::mates::{MateArguments, UNGAPPED_INSERT};
-use super::outcomes::{self, Outcomes, Wording};
-use super::spliced::SplicedArguments;
-use super::ungapped::UngappedArguments;
+use self::common_arguments::CommonArguments;
+use self::gapped_arguments::GappedArguments;
+use self::mates_arguments::{MateArguments, UNGAPPED_INSERT};
+use self::spliced_arguments::SplicedArguments;
+use self::ungapped_arguments::UngappedArguments;
+use crate::align::outcomes::{self, Outcomes, Wording};
 
 /// `--mode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -33,6 +39,13 @@ pub(crate) enum Mode {
 }
 
 impl Mode {
+    /// Whether reads are placed as bwa mem does. That mode alone has the certified path, read
+    /// structures, `--engine`, bwa's own options, shards, and cohorts whose insert sizes are
+    /// inferred.
+    pub(crate) fn is_bwa(self) -> bool {
+        self == Self::Bwa
+    }
+
     /// As it is given.
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -177,7 +190,7 @@ impl ModeArguments {
 
     /// Whether pairs are held until a cohort is complete.
     pub(super) fn holds_cohorts(&self) -> bool {
-        self.mode == Mode::Bwa
+        self.mode.is_bwa()
     }
 
     /// Memory besides that of the index.

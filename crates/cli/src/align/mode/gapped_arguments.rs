@@ -9,8 +9,8 @@ use seqloom_modes::gapped::{
 };
 use seqloom_terminal::UsageError;
 
-use super::common::{Common, ONE};
-use super::mates::MateArguments;
+use super::common_arguments::{Common, ONE};
+use super::mates_arguments::MateArguments;
 use crate::given::first_given;
 
 /// Lengths of reads for which a least score has to have a meaning.
