@@ -31,7 +31,7 @@ use seqloom_runtime::turnstile::Turnstile;
 
 use crate::duplicates::metrics::DuplicationCounters;
 use crate::duplicates::read_end::ReadEndOptions;
-use crate::duplicates::{FragmentEnd, LibraryTable, PairEnd, PairedMarker};
+use crate::duplicates::{FragmentEnd, LibraryTable, PairEnds, PairedEndMarker};
 use crate::partition::collect::{Collected, EndCollector, Grouping, SavedCollection};
 use crate::partition::frame::frames;
 use crate::partition::store::{
@@ -47,7 +47,7 @@ const PIECE_BYTES: usize = 1 << 20;
 /// After the table: its offset, size and CRC32, and the last bytes.
 const FOOTER_BYTES: usize = 8 + 8 + 4 + END.len();
 /// Partitions in work, per worker.
-const INSIDE_PER_WORKER: usize = 2;
+const IN_FLIGHT_PER_WORKER: usize = 2;
 
 /// Why an exchange file could not be written or read.
 #[derive(Debug, thiserror::Error)]
@@ -100,12 +100,12 @@ impl RunError for ExchangeError {
     }
 }
 
-/// What was aligned.
+/// Counts of the part's reads and records.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PartTotals {
     /// Reads of the part.
     pub reads: u64,
-    /// Its templates.
+    /// Templates of the part.
     pub templates: u64,
     /// Records made of them.
     pub records: u64,
@@ -127,14 +127,14 @@ state_of_fields!(Contents { totals, collection });
 
 /// How the entries of a store are distinguished.
 #[derive(Debug, Clone, Copy)]
-enum Entries {
+enum EntryLayout {
     /// Framed records.
     Framed,
     /// Of this many bytes each.
     Fixed(usize),
 }
 
-impl Entries {
+impl EntryLayout {
     fn content(self) -> Content {
         match self {
             Self::Framed => Content::Records,
@@ -146,7 +146,7 @@ impl Entries {
 /// A partition that is to be written.
 struct Task<'s, 'a> {
     store: &'s ChunkStore<'a>,
-    entries: Entries,
+    entries: EntryLayout,
     /// Among all stores.
     store_index: usize,
     partition: usize,
@@ -182,7 +182,7 @@ pub fn write(
     out.write(MAGIC)?;
     let stores = collected.stores().iter().map(|_| Vec::new()).collect();
     let written = Mutex::new(Written { out, stores });
-    let turnstile = Turnstile::new(&backing.ledger, INSIDE_PER_WORKER * threads.get());
+    let turnstile = Turnstile::new(&backing.ledger, IN_FLIGHT_PER_WORKER * threads.get());
     let (ordered, failure) = (Ordered::default(), Failure::default());
     // Chunks read back, their entries in order, and what does not compress.
     let cost = |ticket: u64| tasks.get(usize::try_from(ticket).ok()?).map(|it| 4 * it.bytes);
@@ -222,13 +222,13 @@ fn end_file(out: &mut Output, table: &[u8]) -> Result<(), OutputError> {
 }
 
 fn tasks<'s, 'a>(collected: &'s Collected<'a>) -> Vec<Task<'s, 'a>> {
-    use Entries::Framed;
+    use EntryLayout::Framed;
     let umi_form = collected.ends.as_ref().map(EndCollector::umi_form);
-    let fixed = |form: usize| Entries::Fixed(umi_form.map_or(form, |it| it.entry_bytes(form)));
-    let ends = [PairEnd::BYTES, FragmentEnd::BYTES, PairedMarker::BYTES].map(fixed);
+    let fixed = |form: usize| EntryLayout::Fixed(umi_form.map_or(form, |it| it.entry_bytes(form)));
+    let ends = [PairEnds::BYTES, FragmentEnd::BYTES, PairedEndMarker::BYTES].map(fixed);
     let entries = [Framed; 3].into_iter().chain(ends);
     let stores = collected.stores().into_iter().zip(entries).enumerate();
-    let of_store = |(store_index, (store, entries)): (usize, (&'s ChunkStore<'a>, Entries))| {
+    let of_store = |(store_index, (store, entries)): (usize, (&'s ChunkStore<'a>, EntryLayout))| {
         let task = move |partition: usize| {
             let bytes = store.bytes(partition);
             Task { store, entries, store_index, partition, bytes }
@@ -291,15 +291,15 @@ fn pack(
 }
 
 /// The entries of a partition in an order that their bytes alone decide.
-fn in_order<'l>(loaded: &'l [Loaded<'_>], entries: Entries) -> Vec<&'l [u8]> {
+fn in_order<'l>(loaded: &'l [Loaded<'_>], entries: EntryLayout) -> Vec<&'l [u8]> {
     match entries {
-        Entries::Fixed(bytes) => {
+        EntryLayout::Fixed(bytes) => {
             let chunks = loaded.iter().flat_map(|it| it.bytes.chunks_exact(bytes));
             let mut all: Vec<&[u8]> = chunks.collect();
             all.sort_unstable();
             all
         }
-        Entries::Framed => {
+        EntryLayout::Framed => {
             let records = loaded.iter().flat_map(|it| {
                 let whole = |(at, ordinal, body): (usize, u64, &[u8])| {
                     let end = at + crate::partition::frame::FRAME_BYTES + body.len();
@@ -357,7 +357,7 @@ impl Exchange {
         Ok(Self { path: path.to_owned(), file, contents })
     }
 
-    /// What was aligned.
+    /// Counts of the part's reads and records.
     #[must_use]
     pub fn totals(&self) -> PartTotals {
         self.contents.totals
@@ -424,9 +424,9 @@ impl Exchanges {
     ) -> Result<[ChunkStore<'a>; 3], ExchangeError> {
         let stores = std::array::from_fn(|_| ChunkStore::of_records(backing, chunk_bytes));
         for (source, it) in self.0.iter().enumerate() {
-            let SavedCollection { placed, no_coordinate, no_reference, .. } =
+            let SavedCollection { placed, by_ordinal, unplaced_with_position, .. } =
                 &it.contents.collection;
-            let saved = [placed, no_coordinate, no_reference].into_iter().enumerate();
+            let saved = [placed, by_ordinal, unplaced_with_position].into_iter().enumerate();
             for (store, (index, saved)) in stores.iter().zip(saved) {
                 restore(store, saved, (source, it), backing, |it| requested(index, it))?;
             }

@@ -1,4 +1,9 @@
-//! The memory ledger: one total for the whole process, drawn on by every large buffer.
+//! The memory ledger: a counter against one total.
+//!
+//! A run has one, over the share of `-m` that its memory plan leaves for stored records, read ends
+//! and the work of resolve and finish (`store_bytes`). Not on it are what the plan subtracts
+//! before: the index, scratch of workers, cohorts in work, which `align::ingest` bounds by
+//! `HeldLimits`.
 //!
 //! A charge that does not fit is refused at once ([`Ledger::try_charge`]); the caller's answer is
 //! to spill, or to wait for a release it knows must come. Nothing here allocates: the ledger

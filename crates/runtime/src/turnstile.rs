@@ -1,5 +1,5 @@
-//! Hands out tickets 0, 1, 2, ... while memory lasts, so that parallel work on large pieces stays
-//! within the ledger.
+//! Admission control: hands out tickets 0, 1, 2, ... while memory lasts, so that parallel work on
+//! large pieces stays within the ledger.
 //!
 //! A worker that enters gets the next ticket as soon as its cost fits the ledger and few enough are
 //! inside; when nobody is inside, the next one enters whatever it costs, so that work always goes
@@ -21,7 +21,7 @@ struct Inside {
     closed: bool,
 }
 
-/// See the module documentation.
+/// Admits work, in the order of its tickets, while the ledger has memory for it.
 #[derive(Debug)]
 pub struct Turnstile<'a> {
     ledger: &'a Ledger,
@@ -48,7 +48,7 @@ impl<'a> Turnstile<'a> {
     /// Waits for the next ticket. `cost_bytes` of a ticket is `None` when there is no such ticket.
     ///
     /// `None` when the tickets are used up or the turnstile is closed.
-    pub fn enter(&self, cost_bytes: impl Fn(u64) -> Option<u64>) -> Option<Pass<'_>> {
+    pub fn enter(&self, cost_bytes: impl Fn(u64) -> Option<u64>) -> Option<Admission<'_>> {
         let mut inside = self.inside();
         loop {
             if inside.closed {
@@ -63,7 +63,7 @@ impl<'a> Turnstile<'a> {
             if fits || inside.count == 0 {
                 inside.next += 1;
                 inside.count += 1;
-                return Some(Pass { ticket, charged_bytes: cost_bytes, turnstile: self });
+                return Some(Admission { ticket, charged_bytes: cost_bytes, turnstile: self });
             }
             inside = self.changed.wait(inside).unwrap_or_else(PoisonError::into_inner);
         }
@@ -84,13 +84,13 @@ impl<'a> Turnstile<'a> {
 
 /// The right to work on a ticket; its charge is given back when it is dropped.
 #[derive(Debug)]
-pub struct Pass<'a> {
+pub struct Admission<'a> {
     ticket: u64,
     charged_bytes: u64,
     turnstile: &'a Turnstile<'a>,
 }
 
-impl Pass<'_> {
+impl Admission<'_> {
     /// The ticket.
     pub fn ticket(&self) -> u64 {
         self.ticket
@@ -106,7 +106,7 @@ impl Pass<'_> {
     }
 }
 
-impl Drop for Pass<'_> {
+impl Drop for Admission<'_> {
     fn drop(&mut self) {
         self.turnstile.ledger.release(self.charged_bytes);
         self.turnstile.inside().count -= 1;

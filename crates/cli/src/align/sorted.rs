@@ -16,7 +16,9 @@ use seqloom_prep::partition::{
     Backing, Collector, Destination, EndCollector, Grouping, Numbering, SortOrder, StoreScratch,
     TemplateNumbers,
 };
-use seqloom_prep::pipeline::{self, Command, Input, OutputRequest, Phase, Prepared, Request};
+use seqloom_prep::pipeline::{
+    self, OutputRequest, Phase, PipelineCallbacks, PipelineInput, PipelineOutput, PipelineRequest,
+};
 use seqloom_prep::recalibrate::{Applier, StoredCounts};
 use seqloom_prep::steps::Steps;
 use seqloom_runtime::memory::Ledger;
@@ -61,7 +63,7 @@ pub(super) fn align<A: Aligner>(
     drop(aligner);
     backing.ledger.grow(job.plan.freed_bytes);
 
-    let input = Input {
+    let input = PipelineInput {
         collected: collector.into_collected(),
         backing: &backing,
         numbers,
@@ -70,10 +72,10 @@ pub(super) fn align<A: Aligner>(
     let (late, trace) = (Steps::new(), FinishTrace::default());
     let aligned = Aligned { job, records: totals.records };
     let command = (&aligned, None::<&mut Kept>);
-    let Prepared { finished, index, duplicates, metrics, gc_windows } =
+    let PipelineOutput { finished, index, duplicates, metrics, gc_windows } =
         pipeline::run(input, &request(job, &late), command, outputs, &trace)?;
     let index = job.output.close(index, outputs)?;
-    job.run.end_phase(Phase::Write.name());
+    job.run.end_phase(Phase::Finish.name());
     let duplicates = duplicates.map(|counters| Duplicates::new(counters, &libraries));
     let sorted = Summary::sorted(ingest_stages(&job.trace), (finished, &trace), &backing);
     let read_groups = ReadGroupNames::of(&job.header).ids().collect();
@@ -81,9 +83,9 @@ pub(super) fn align<A: Aligner>(
 }
 
 /// What the pipeline is to do.
-fn request<'a>(job: &'a Job<'_>, late: &'a Steps) -> Request<'a> {
+fn request<'a>(job: &'a Job<'_>, late: &'a Steps) -> PipelineRequest<'a> {
     let duplicates = &job.arguments.duplicates;
-    Request {
+    PipelineRequest {
         duplicate_mode: duplicates.duplicate_mode.into(),
         duplicates: duplicates.options(),
         output: OutputRequest {
@@ -107,12 +109,12 @@ struct Aligned<'a, 'j> {
     records: u64,
 }
 
-impl Command for Aligned<'_, '_> {
+impl PipelineCallbacks for Aligned<'_, '_> {
     type Error = seqloom_terminal::Error;
 
     fn watch(&self, phase: Phase, written_records: u64) -> bool {
         match phase {
-            Phase::Write => self.job.watch("write", written_records),
+            Phase::Finish => self.job.watch("write", written_records),
             _ => self.job.watch("duplicates", self.records),
         }
     }

@@ -18,7 +18,8 @@ use seqloom_prep::partition::{
     Backing, Collected, Collector, Destination, EndCollector, Grouping, SavedCollection, write_out,
 };
 use seqloom_prep::pipeline::{
-    self, Checkpoints, Command, Input, OutputRequest, Phase, Prepared, Request, needs_names,
+    self, Checkpoints, OutputRequest, Phase, PipelineCallbacks, PipelineInput, PipelineOutput,
+    PipelineRequest, needs_names,
 };
 use seqloom_prep::recalibrate::{Applier, StoredCounts};
 use seqloom_report::run::ThreadSeconds;
@@ -66,15 +67,19 @@ pub(super) fn prepare(
         collected.ends = collected.ends.map(EndCollector::by_place);
     }
 
-    let input =
-        Input { collected, backing: &backing, numbers: totals.templates.into(), names: &names };
+    let input = PipelineInput {
+        collected,
+        backing: &backing,
+        numbers: totals.templates.into(),
+        names: &names,
+    };
     let preparing = Preparing { job, records: totals.records };
     let outputs = std::slice::from_mut(output);
     let command = (&preparing, kept.as_deref_mut());
-    let Prepared { finished, index, duplicates, metrics, gc_windows } =
+    let PipelineOutput { finished, index, duplicates, metrics, gc_windows } =
         pipeline::run(input, &request(job), command, outputs, &trace)?;
     let index = job.output.close(index, outputs)?;
-    job.run.end_phase(Phase::Write.name());
+    job.run.end_phase(Phase::Finish.name());
     let duplicates = duplicates.map(|counters| Duplicates::new(counters, &libraries));
     let sorted = Summary::sorted(ingest_stages(&ingest_trace), (finished, &trace), &backing);
     let read_groups = ReadGroupNames::of(&job.header).ids().collect();
@@ -120,9 +125,9 @@ fn phases(job: &Job<'_>) -> &'static [progress::Phase] {
 }
 
 /// What the pipeline is to do.
-fn request<'a>(job: &'a Job<'_>) -> Request<'a> {
+fn request<'a>(job: &'a Job<'_>) -> PipelineRequest<'a> {
     let duplicates = &job.arguments.duplicates;
-    Request {
+    PipelineRequest {
         duplicate_mode: mark_mode(job),
         duplicates: duplicate_options(job),
         output: OutputRequest {
@@ -190,12 +195,12 @@ struct Preparing<'a, 'j> {
     records: u64,
 }
 
-impl Command for Preparing<'_, '_> {
+impl PipelineCallbacks for Preparing<'_, '_> {
     type Error = seqloom_terminal::Error;
 
     fn watch(&self, phase: Phase, written_records: u64) -> bool {
         match phase {
-            Phase::Write => self.job.watch("write", written_records),
+            Phase::Finish => self.job.watch("write", written_records),
             Phase::Redistribute => self.job.watch("sort", self.records),
             _ => self.job.watch("duplicates", self.records),
         }

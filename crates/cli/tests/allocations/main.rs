@@ -171,7 +171,7 @@ fn count(batch_reads: u64) -> [(&'static str, u64); 3] {
     let ingest = since();
     assert_eq!(totals.reads, BATCHES * batch_reads);
 
-    let Collected { placed, no_coordinate, no_reference, ends } = sink.0.into_collected();
+    let Collected { placed, by_ordinal, unplaced_with_position, ends } = sink.0.into_collected();
     let (mode, options) = (DuplicateMode::Query, DuplicateOptions::default());
     let ends = ends.unwrap();
     since();
@@ -183,7 +183,7 @@ fn count(batch_reads: u64) -> [(&'static str, u64); 3] {
     let scheme = BinningScheme::BAI;
     let mut outputs = [Output::create(&folder.path().join("x.bam")).unwrap()];
     let mut index = OutputIndex::Bins(IndexBuilder::new(scheme, header.references().len()));
-    let stores = [&placed, &no_coordinate, &no_reference];
+    let stores = [&placed, &by_ordinal, &unplaced_with_position];
     let plan = UnitPlan::new(&stores, UNIT_BYTES);
     let stored = StoredRecords { stores: &stores, backing: &backing, marks: Some(&marks) };
     let options = FinishOptions {
@@ -194,7 +194,7 @@ fn count(batch_reads: u64) -> [(&'static str, u64); 3] {
         referred: None,
         remove_duplicates: true,
         editor: None,
-        observer: None,
+        visitor: None,
         trace: &FinishTrace::default(),
         watch: &|| true,
     };

@@ -76,7 +76,7 @@ impl Location {
 /// End 1 is the one with the smaller (reference, unclipped 5' position), the record earlier in the
 /// file where these are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PairEnd {
+pub struct PairEnds {
     /// Reference index of end 1.
     pub(crate) reference1: i32,
     /// Unclipped 5' position of end 1, 0-based; may be outside the reference.
@@ -146,7 +146,7 @@ pub struct FragmentEnd {
 
 /// "Here is an end of a read whose mate is mapped": all that fragments need to know of pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PairedMarker {
+pub struct PairedEndMarker {
     /// Reference index.
     pub(crate) reference: i32,
     /// Unclipped 5' position, 0-based.
@@ -180,7 +180,7 @@ pub(super) struct PlaceKey {
     rest: u64,
 }
 
-impl PairEnd {
+impl PairEnds {
     /// Size of the serialised form.
     pub(crate) const BYTES: usize = 53;
 
@@ -269,8 +269,8 @@ impl FragmentEnd {
     pub(crate) const BYTES: usize = 37;
 
     /// The marker of the fragment's place: equal for all members of a fragment set.
-    pub(super) fn place(&self) -> PairedMarker {
-        PairedMarker {
+    pub(super) fn place(&self) -> PairedEndMarker {
+        PairedEndMarker {
             reference: self.reference,
             position: self.position,
             library: self.library,
@@ -338,7 +338,7 @@ impl FragmentEnd {
     }
 }
 
-impl PairedMarker {
+impl PairedEndMarker {
     /// Size of the serialised form.
     pub(crate) const BYTES: usize = 15;
 

@@ -4,7 +4,9 @@
 use seqloom_format::bam::cigar::{consumes_reference, is_clip};
 use seqloom_format::bam::{Flags, RecordRef};
 
-use super::{DuplicateMode, FragmentEnd, GroupIndex, Location, Orientation, PairEnd, PairedMarker};
+use super::{
+    DuplicateMode, FragmentEnd, GroupIndex, Location, Orientation, PairEnds, PairedEndMarker,
+};
 use crate::duplicates::barcode::ReadBarcodes;
 
 /// Base qualities below this one do not count in a score (Picard's SUM_OF_BASE_QUALITIES).
@@ -105,8 +107,8 @@ impl MappedRead {
     }
 
     /// The end of a read with a mapped mate, which fragments are compared with.
-    pub(crate) fn marker(&self) -> PairedMarker {
-        PairedMarker {
+    pub(crate) fn marker(&self) -> PairedEndMarker {
+        PairedEndMarker {
             reference: self.reference,
             position: self.position,
             library: self.library,
@@ -130,7 +132,7 @@ pub(crate) fn pair_up(
     [(first_ordinal, first), (this_ordinal, this)]: [(u64, &MappedRead); 2],
     location: impl FnOnce() -> Location,
     mode: DuplicateMode,
-) -> Option<PairEnd> {
+) -> Option<PairEnds> {
     if !(first.is_mated() && this.is_mated() && first.mate_reference == this.reference) {
         return None;
     }
@@ -146,7 +148,7 @@ pub(crate) fn pair_up(
     let this_is_read1 = this.flags & Flags::FIRST_OF_PAIR != 0;
     let (read1, read2) = if this_is_read1 { (this, first) } else { (first, this) };
     let (tie_position, tie_reverse) = end1.tie(mode);
-    Some(PairEnd {
+    Some(PairEnds {
         reference1: end1.reference,
         position1: end1.position,
         reference2: end2.reference,

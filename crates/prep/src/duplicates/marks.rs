@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use seqloom_format::bam::Flags;
 use seqloom_format::state::{MalformedState, State};
 
-use super::{DuplicateMode, PairEnd};
+use super::{DuplicateMode, PairEnds};
 use crate::partition::numbers::TemplateNumbers;
 
 /// Records with any of these are never marked in coordinate mode.
@@ -28,7 +28,7 @@ pub trait MarkSink {
     fn mark(&mut self, template: u64, reads: MarkedReads);
 
     /// The pair, which is marked too, is an optical duplicate.
-    fn mark_optical(&mut self, pair: &PairEnd);
+    fn mark_optical(&mut self, pair: &PairEnds);
 
     /// The template is of the family whose first template has the ordinal `first`; of the earlier
     /// family, if of two.
@@ -249,7 +249,7 @@ impl MarkSink for &DuplicateMarks {
         }
     }
 
-    fn mark_optical(&mut self, pair: &PairEnd) {
+    fn mark_optical(&mut self, pair: &PairEnds) {
         for template in [pair.template, pair.template2].map(|it| self.numbers.number(it)) {
             if let Some(word) = self.optical.get((template / 64) as usize) {
                 word.fetch_or(1 << (template % 64), Ordering::Relaxed);

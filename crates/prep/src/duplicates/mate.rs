@@ -7,7 +7,7 @@ use seqloom_runtime::error::{Class, Place, RunError};
 
 use super::entry::{Decoder, Encoder, Location, ordinal_bytes, spread};
 use super::mapped_read::{MappedRead, SortKey, pair_up};
-use super::{DuplicateMode, PairEnd};
+use super::{DuplicateMode, PairEnds};
 use crate::duplicates::NAME_OF_ITS_OWN;
 use crate::duplicates::barcode::ReadBarcodes;
 
@@ -147,7 +147,7 @@ impl MateEnd {
         self.read.flags & (Flags::FIRST_OF_PAIR | Flags::SECOND_OF_PAIR)
     }
 
-    fn pair_with(&self, later: &Self, ties: DuplicateMode) -> Option<PairEnd> {
+    fn pair_with(&self, later: &Self, ties: DuplicateMode) -> Option<PairEnds> {
         let both = [(self.record, &self.read), (later.record, &later.read)];
         pair_up(both, || self.location, ties)
     }
@@ -183,7 +183,7 @@ pub(super) fn hash_128(texts: &[&[u8]]) -> [u64; 2] {
 pub(crate) fn pair_mates<E>(
     mates: &mut [MateEnd],
     ties: DuplicateMode,
-    mut pair: impl FnMut(&PairEnd) -> Result<(), E>,
+    mut pair: impl FnMut(&PairEnds) -> Result<(), E>,
 ) -> Result<Option<NameUsedTwice>, E> {
     mates.sort_unstable_by_key(|mate| mate.order(ties));
     let mut twice: Option<NameUsedTwice> = None;

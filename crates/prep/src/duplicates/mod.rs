@@ -1,10 +1,10 @@
 //! Duplicate marking with the exact decisions of Picard MarkDuplicates, without its second pass.
 //!
 //! While records stream by, [`read_end`] turns each template into small fixed-size entries
-//! ([`PairEnd`], [`FragmentEnd`], [`PairedMarker`]). Entries go to partitions by a fixed hash of
+//! ([`PairEnds`], [`FragmentEnd`], [`PairedEndMarker`]). Entries go to partitions by a fixed hash of
 //! what makes two of them comparable, so every set of possible duplicates is in one partition
-//! and partitions are resolved in parallel ([`resolve`]) into one bitmap over templates
-//! ([`DuplicateMarks`]). The final pass only tests a bit.
+//! and partitions are resolved in parallel, by `phase` ([`resolve_all`]), into one bitmap over
+//! templates ([`DuplicateMarks`]); which of a set is the original is decided in `resolve`. The final pass only tests a bit.
 
 pub(crate) mod barcode;
 mod entry;
@@ -24,7 +24,7 @@ pub(crate) mod strand;
 pub(crate) mod umi;
 
 pub use barcode::{BarcodeError, BarcodeTags};
-pub use entry::{FragmentEnd, PairEnd, PairedMarker};
+pub use entry::{FragmentEnd, PairEnds, PairedEndMarker};
 pub(crate) use entry::{Location, Orientation, UmiForm, mix, spread};
 pub(crate) use library::GroupIndex;
 pub use library::{LibraryTable, TooManyReadGroups};
@@ -43,7 +43,7 @@ pub use phase::{ResolveError, resolve_all};
 pub use read_end::{ReadEndError, ReadEndOptions, examine_template};
 pub(crate) use relatives::{Relative, share_families};
 pub(crate) use resolve::FragmentResolver;
-pub use resolve::{PartitionEnds, resolve, resolve_pairs};
+pub use resolve::{PartitionEnds, resolve_pairs, resolve_partition};
 pub use sparse::SparseMarks;
 
 /// What is wrong where a name is that of several templates, and what to do.
@@ -55,11 +55,13 @@ pub(crate) const NAME_OF_ITS_OWN: &str = "each template needs a name of its own;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DuplicateMode {
     /// As Picard on query-grouped input: every record of a template takes the template's mark,
-    /// and the first template in the input wins a tie.
+    /// and of templates with equal scores the first by tile, x, y is the original, then the first
+    /// in the input.
     #[default]
     Query,
     /// As Picard on input sorted by `samtools sort`: only primary mapped records can be marked,
-    /// and the first record in the sorted file wins a tie.
+    /// and of equal scores the first by tile, x, y is the original, then the first in the sorted
+    /// file.
     Coordinate,
 }
 

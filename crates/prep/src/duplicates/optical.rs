@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::duplicates::{DuplicateOptions, Orientation, PairEnd};
+use crate::duplicates::{DuplicateOptions, Orientation, PairEnds};
 
 /// Finds optical duplicates in pair sets; keeps its memory between sets.
 #[derive(Debug)]
@@ -45,22 +45,22 @@ impl OpticalFinder {
         self.distance_px.is_some()
     }
 
-    /// The optical duplicates in one pair set, given in Picard's order; `best` is the pair that is
+    /// The optical duplicates in one pair set, given in Picard's order; `original` is the pair that is
     /// no duplicate at all.
     ///
     /// Members whose reads are the other way round (read 1 forward or reverse) came from different
     /// strands of the molecule, so such lists are searched apart.
-    pub(crate) fn find(&mut self, set: &[PairEnd], best: usize) -> &[u32] {
+    pub(crate) fn find(&mut self, set: &[PairEnds], original: usize) -> &[u32] {
         self.optical.clear();
         let Some(distance) = self.distance_px.filter(|_| set.len() > 1) else { return &[] };
         let has = |orientation| set.iter().any(|pair| pair.optical_orientation == orientation);
         if has(Orientation::ForwardReverse) && has(Orientation::ReverseForward) {
             for orientation in [Orientation::ForwardReverse, Orientation::ReverseForward] {
-                let belongs = |pair: &PairEnd| pair.optical_orientation == orientation;
-                self.find_in_list(set, best, distance, belongs);
+                let belongs = |pair: &PairEnds| pair.optical_orientation == orientation;
+                self.find_in_list(set, original, distance, belongs);
             }
         } else {
-            self.find_in_list(set, best, distance, |_| true);
+            self.find_in_list(set, original, distance, |_| true);
         }
         &self.optical
     }
@@ -69,10 +69,10 @@ impl OpticalFinder {
     /// size of each cluster less one; who stays depends on the length of the list.
     fn find_in_list(
         &mut self,
-        set: &[PairEnd],
-        best: usize,
+        set: &[PairEnds],
+        original: usize,
         distance: u32,
-        belongs: impl Fn(&PairEnd) -> bool,
+        belongs: impl Fn(&PairEnds) -> bool,
     ) {
         let members = set.iter().zip(0_u32..).filter(|(pair, _)| belongs(pair));
         self.list.clear();
@@ -81,19 +81,19 @@ impl OpticalFinder {
             return;
         }
         if self.list.len() <= PAIRWISE_MAX {
-            self.find_pairwise(set, best, distance);
+            self.find_pairwise(set, original, distance);
         } else if self.joined(set, distance) > 0 {
-            self.find_in_clusters(set, best);
+            self.find_in_clusters(set, original);
         }
     }
 
-    /// Lists of two or three: first those near the best, then of every other two the later one, or
+    /// Lists of two or three: first those near the original, then of every other two the later one, or
     /// the earlier one where the later is optical already.
-    fn find_pairwise(&mut self, set: &[PairEnd], best: usize, distance: u32) {
+    fn find_pairwise(&mut self, set: &[PairEnds], original: usize, distance: u32) {
         let mut is_optical = [false; PAIRWISE_MAX];
         let members = self.list.len();
         let pair = |i: usize| &set[self.list[i] as usize];
-        let keeper = (0..members).find(|&i| self.list[i] as usize == best);
+        let keeper = (0..members).find(|&i| self.list[i] as usize == original);
         if let Some(keeper) = keeper {
             for i in (0..members).filter(|&i| i != keeper) {
                 is_optical[i] = near(pair(keeper), pair(i), distance);
@@ -110,12 +110,12 @@ impl OpticalFinder {
         self.optical.extend(found.map(|(&index, _)| index));
     }
 
-    /// Longer lists: in every cluster the best stays, or the one with the smallest x, y, place.
-    fn find_in_clusters(&mut self, set: &[PairEnd], best: usize) {
+    /// Longer lists: in every cluster the original stays, or the one with the smallest x, y, place.
+    fn find_in_clusters(&mut self, set: &[PairEnds], original: usize) {
         let Self { located, parents, kept, optical, .. } = self;
         let order = |index: u32| {
             let location = set[index as usize].location;
-            (index as usize != best, location.x, location.y, index)
+            (index as usize != original, location.x, location.y, index)
         };
         kept.clear();
         kept.extend_from_slice(located);
@@ -138,7 +138,7 @@ impl OpticalFinder {
     /// distance in x of each other, those within the distance below the new one in y are near each
     /// other and so in one cluster already; the same holds above. Joining the new one with its two
     /// neighbours in y is therefore enough.
-    fn joined(&mut self, set: &[PairEnd], distance: u32) -> u64 {
+    fn joined(&mut self, set: &[PairEnds], distance: u32) -> u64 {
         let Self { list, located, parents, window, .. } = self;
         let at = |index: u32| &set[index as usize];
         located.clear();
@@ -180,7 +180,7 @@ impl OpticalFinder {
 }
 
 /// Whether two members are on one tile of one read group, within the distance in x and in y.
-fn near(a: &PairEnd, b: &PairEnd, distance: u32) -> bool {
+fn near(a: &PairEnds, b: &PairEnds, distance: u32) -> bool {
     a.location.is_located()
         && b.location.is_located()
         && a.read_group == b.read_group
@@ -212,8 +212,8 @@ mod tests {
     use crate::duplicates::Location;
     use proptest::prelude::*;
 
-    fn cluster(read_group: u16, tile: i16, x: i32, y: i32) -> PairEnd {
-        PairEnd {
+    fn cluster(read_group: u16, tile: i16, x: i32, y: i32) -> PairEnds {
+        PairEnds {
             reference1: 0,
             position1: 0,
             reference2: 0,
@@ -233,25 +233,25 @@ mod tests {
         }
     }
 
-    fn find(set: &[PairEnd], best: usize, distance: u32) -> Vec<u32> {
+    fn find(set: &[PairEnds], original: usize, distance: u32) -> Vec<u32> {
         let options =
             DuplicateOptions { optical_distance_px: Some(distance), ..Default::default() };
-        let mut found = OpticalFinder::new(&options).find(set, best).to_vec();
+        let mut found = OpticalFinder::new(&options).find(set, original).to_vec();
         found.sort_unstable();
         found
     }
 
-    fn count(set: &[PairEnd], distance: u32) -> usize {
+    fn count(set: &[PairEnds], distance: u32) -> usize {
         find(set, 0, distance).len()
     }
 
     /// Picard's rule for lists of two or three: first those near the kept one, then every other
     /// two.
-    fn pairwise(set: &[PairEnd], list: &[u32], best: usize, distance: u32) -> Vec<u32> {
+    fn pairwise(set: &[PairEnds], list: &[u32], original: usize, distance: u32) -> Vec<u32> {
         let mut optical = [false; 3];
         let member = |i: usize| list[i] as usize;
         let list_near = |i: usize, j: usize| near(&set[member(i)], &set[member(j)], distance);
-        let keeper = (0..list.len()).find(|&i| member(i) == best);
+        let keeper = (0..list.len()).find(|&i| member(i) == original);
         if let Some(keeper) = keeper {
             for i in (0..list.len()).filter(|&i| i != keeper) {
                 optical[i] = list_near(keeper, i);
@@ -268,7 +268,7 @@ mod tests {
     }
 
     /// The specification word by word, quadratic.
-    fn direct(set: &[PairEnd], best: usize, distance: u32) -> Vec<u32> {
+    fn direct(set: &[PairEnds], original: usize, distance: u32) -> Vec<u32> {
         let all: Vec<usize> = (0..set.len()).collect();
         let of = |orientation| -> Vec<usize> {
             all.iter().copied().filter(|&i| set[i].optical_orientation == orientation).collect()
@@ -276,16 +276,16 @@ mod tests {
         let (fr, rf) = (of(Orientation::ForwardReverse), of(Orientation::ReverseForward));
         let lists = if fr.is_empty() || rf.is_empty() { vec![all] } else { vec![fr, rf] };
         let mut found: Vec<u32> =
-            lists.iter().flat_map(|list| direct_list(set, list, best, distance)).collect();
+            lists.iter().flat_map(|list| direct_list(set, list, original, distance)).collect();
         found.sort_unstable();
         found
     }
 
-    fn direct_list(set: &[PairEnd], list: &[usize], best: usize, distance: u32) -> Vec<u32> {
+    fn direct_list(set: &[PairEnds], list: &[usize], original: usize, distance: u32) -> Vec<u32> {
         let n = list.len();
         if n < 4 {
             let list: Vec<u32> = list.iter().map(|&i| i as u32).collect();
-            return if n < 2 { vec![] } else { pairwise(set, &list, best, distance) };
+            return if n < 2 { vec![] } else { pairwise(set, &list, original, distance) };
         }
         let mut component: Vec<usize> = (0..n).collect();
         for _ in 0..n {
@@ -305,7 +305,7 @@ mod tests {
                 let location = set[list[i]].location;
                 (location.x, location.y, i)
             });
-            let kept = members.iter().copied().find(|&i| list[i] == best).or(smallest);
+            let kept = members.iter().copied().find(|&i| list[i] == original).or(smallest);
             members.iter().filter(|&&i| Some(i) != kept).for_each(|&i| optical[i] = true);
         }
         (0..n).filter(|&i| optical[i]).map(|i| list[i] as u32).collect()
@@ -320,7 +320,7 @@ mod tests {
         // A chain of three: the one in the middle is near both, its ends are not near each other.
         let chain = [at(0, 0), at(90, 0), at(180, 0)];
         assert_eq!(count(&chain, 100), 2);
-        assert_eq!([0, 1, 2].map(|best| direct(&chain, best, 100).len()), [2; 3]);
+        assert_eq!([0, 1, 2].map(|original| direct(&chain, original, 100).len()), [2; 3]);
         // Four in a chain are one cluster.
         assert_eq!(count(&[at(0, 0), at(90, 0), at(180, 0), at(270, 0)], 100), 3);
     }
@@ -361,7 +361,7 @@ mod tests {
     #[test]
     fn a_large_set_takes_no_quadratic_time() {
         // All in one column: each is within the distance in x of every other.
-        let set: Vec<PairEnd> = (0..300_000).map(|i| cluster(0, 1, i % 7, i * 3)).collect();
+        let set: Vec<PairEnds> = (0..300_000).map(|i| cluster(0, 1, i % 7, i * 3)).collect();
         assert_eq!(count(&set, 2), 0);
         assert_eq!(count(&set, 20), 299_999);
     }
@@ -373,19 +373,19 @@ mod tests {
             members in prop::collection::vec(
                 (0..2_u16, -1..2_i16, 0..60_i32, 0..60_i32, any::<bool>()), 1..24),
             kept in 1_usize..24,
-            best in any::<prop::sample::Index>(),
+            original in any::<prop::sample::Index>(),
             distance in 0_u32..12,
         ) {
-            let set: Vec<PairEnd> = members
+            let set: Vec<PairEnds> = members
                 .iter()
                 .take(kept) // short lists often: they have a rule of their own
-                .map(|&(read_group, tile, x, y, forward)| PairEnd {
+                .map(|&(read_group, tile, x, y, forward)| PairEnds {
                     optical_orientation: Orientation::of(!forward, forward),
                     ..cluster(read_group, tile, x, y)
                 })
                 .collect();
-            let best = best.index(set.len());
-            prop_assert_eq!(find(&set, best, distance), direct(&set, best, distance));
+            let original = original.index(set.len());
+            prop_assert_eq!(find(&set, original, distance), direct(&set, original, distance));
         }
     }
 }

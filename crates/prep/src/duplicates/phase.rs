@@ -10,7 +10,7 @@ use seqloom_runtime::turnstile::Turnstile;
 
 use super::{
     DuplicateMarks, DuplicateMode, DuplicateOptions, FragmentEnd, FragmentResolver, MateEnd,
-    NameUsedTwice, PairEnd, Relative, pair_mates, resolve_pairs, share_families,
+    NameUsedTwice, PairEnds, Relative, pair_mates, resolve_pairs, share_families,
 };
 use crate::duplicates::metrics::DuplicationCounters;
 use crate::partition::collect::{END_PARTITIONS, EndCollector};
@@ -18,7 +18,7 @@ use crate::partition::numbers::TemplateNumbers;
 use crate::partition::store::{Backing, Chunk, ChunkStore, PhaseResources, StoreScratch};
 
 /// Partitions being resolved at a time, per worker.
-const INSIDE_PER_WORKER: usize = 1;
+const IN_FLIGHT_PER_WORKER: usize = 1;
 
 /// Why duplicates could not be resolved.
 #[derive(Debug, thiserror::Error)]
@@ -135,8 +135,8 @@ impl PhaseResources<'_, '_> {
         T: Default + Send,
         E: From<SpillError> + From<Stopped> + Send,
     {
-        let inside = INSIDE_PER_WORKER * self.threads.get();
-        let turnstile = Turnstile::new(&self.backing.ledger, inside);
+        let in_flight = IN_FLIGHT_PER_WORKER * self.threads.get();
+        let turnstile = Turnstile::new(&self.backing.ledger, in_flight);
         let failure = Failure::<E>::default();
         let gathered = Mutex::new(Vec::new());
         let cost_of = |ticket: u64| {
@@ -151,8 +151,8 @@ impl PhaseResources<'_, '_> {
             |_| {
                 let mut own = T::default();
                 let mut scratch = StoreScratch::new()?;
-                while let Some(pass) = turnstile.enter(cost_of) {
-                    work(pass.ticket() as usize, &mut scratch, &mut own)?;
+                while let Some(admission) = turnstile.enter(cost_of) {
+                    work(admission.ticket() as usize, &mut scratch, &mut own)?;
                 }
                 lock(&gathered).push(own);
                 Ok(())
@@ -212,7 +212,7 @@ impl Resolving<'_> {
     ) -> Result<(), ResolveError> {
         let Self { ends, options, mut marks, backing } = *self;
         let count = |bytes: u64, form: usize| bytes as usize / ends.umi_form().entry_bytes(form);
-        let mut pairs = Vec::with_capacity(count(ends.pairs.bytes(partition), PairEnd::BYTES));
+        let mut pairs = Vec::with_capacity(count(ends.pairs.bytes(partition), PairEnds::BYTES));
         for_each_chunk(&ends.pairs, partition, backing, scratch, |bytes| {
             pairs.extend(ends.pairs_of(bytes));
         })?;

@@ -11,8 +11,8 @@ use crate::duplicates::barcode::{BarcodeError, BarcodeTags};
 use crate::duplicates::location::LocationSource;
 use crate::duplicates::metrics::DuplicationCounters;
 use crate::duplicates::{
-    DuplicateMode, FragmentEnd, GroupIndex, LibraryTable, Location, MappedRead, MateEnd, PairEnd,
-    PairedMarker, PicardVersion, pair_up,
+    DuplicateMode, FragmentEnd, GroupIndex, LibraryTable, Location, MappedRead, MateEnd, PairEnds,
+    PairedEndMarker, PicardVersion, pair_up,
 };
 
 /// Why a template has no read ends.
@@ -87,11 +87,11 @@ impl ReadEndOptions {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReadEnds {
     /// Both ends, where both primary records are mapped and belong together.
-    pub pair: Option<PairEnd>,
+    pub pair: Option<PairEnds>,
     /// Ends without a mapped mate; by order of the records.
     pub fragments: [Option<FragmentEnd>; 2],
     /// Ends with a mapped mate (whether the mate is there or not).
-    pub markers: [Option<PairedMarker>; 2],
+    pub markers: [Option<PairedEndMarker>; 2],
 }
 
 /// Makes the entries of one template and counts its records as examined.
@@ -156,7 +156,7 @@ pub(crate) enum RecordEnds {
     /// A read without a mapped mate.
     Fragment(FragmentEnd),
     /// A read with a mapped mate, which is somewhere else in the input.
-    Mate(PairedMarker, MateEnd),
+    Mate(PairedEndMarker, MateEnd),
 }
 
 /// Makes the entries of one record and counts it as examined; `ordinal` is its number in the input,

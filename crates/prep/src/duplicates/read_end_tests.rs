@@ -141,7 +141,7 @@ fn names_give_no_place_where_none_is_requested() {
 }
 
 /// A pair from flags, references and positions of its two records, RNEXT filled in.
-fn pair(a: (u16, i32, i32), b: (u16, i32, i32), options: ReadEndOptions) -> PairEnd {
+fn pair(a: (u16, i32, i32), b: (u16, i32, i32), options: ReadEndOptions) -> PairEnds {
     let record = |(flags, reference, pos), (_, mate_reference, _)| Sam {
         flags,
         reference,

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::entry::PairedMarker;
-use super::{DuplicateOptions, FragmentEnd, MarkSink, MarkedReads, PairEnd};
+use super::entry::PairedEndMarker;
+use super::{DuplicateOptions, FragmentEnd, MarkSink, MarkedReads, PairEnds};
 use crate::duplicates::metrics::DuplicationCounters;
 use crate::duplicates::optical::OpticalFinder;
 use crate::duplicates::umi::{Families, Member, for_each_neighbour};
@@ -12,18 +12,19 @@ use crate::duplicates::umi::{Families, Member, for_each_neighbour};
 /// other: each must hold all of its partition.
 pub struct PartitionEnds<'a, M> {
     /// Both ends of pairs.
-    pub pairs: &'a mut [PairEnd],
+    pub pairs: &'a mut [PairEnds],
     /// Ends of reads without a mapped mate.
     pub fragments: &'a mut [FragmentEnd],
     /// Where ends of pairs are.
     pub markers: M,
 }
 
-/// Resolves one partition: pair sets, then fragment sets.
+/// Resolves one partition whose entries are all in memory: pair sets, then fragment sets. A run does
+/// the same chunk by chunk ([`super::resolve_all`]); tests compare this with Picard.
 ///
 /// The lists are sorted in place. The outcome depends on the entries only, not on their order.
-pub fn resolve(
-    ends: PartitionEnds<'_, impl IntoIterator<Item = PairedMarker>>,
+pub fn resolve_partition(
+    ends: PartitionEnds<'_, impl IntoIterator<Item = PairedEndMarker>>,
     options: &DuplicateOptions,
     marks: &mut impl MarkSink,
     counters: &mut DuplicationCounters,
@@ -35,15 +36,15 @@ pub fn resolve(
     resolver.finish(marks, counters);
 }
 
-/// Marks all but the best of every pair set, and counts sets and optical duplicates. Where UMIs
+/// Marks all but the original of every pair set, and counts sets and optical duplicates. Where UMIs
 /// count up to errors, each of their families is a set.
 pub fn resolve_pairs(
-    pairs: &mut [PairEnd],
+    pairs: &mut [PairEnds],
     options: &DuplicateOptions,
     marks: &mut impl MarkSink,
     counters: &mut DuplicationCounters,
 ) {
-    pairs.sort_unstable_by(PairEnd::order);
+    pairs.sort_unstable_by(PairEnds::order);
     let mut finder = OpticalFinder::new(options);
     let mut families = Families::default();
     for set in pairs.chunk_by_mut(|a, b| a.set_key() == b.set_key()) {
@@ -51,11 +52,11 @@ pub fn resolve_pairs(
             resolve_set(set, &mut finder, marks, counters);
             continue;
         };
-        let member = |it: &PairEnd| Member { umi: it.umi, template: it.template };
+        let member = |it: &PairEnds| Member { umi: it.umi, template: it.template };
         families.find(set.iter().map(member), distance);
         // Stable: in a family Picard's order stays.
         set.sort_by_cached_key(|pair| families.of(pair.umi));
-        let of = |pair: &PairEnd| families.of(pair.umi);
+        let of = |pair: &PairEnds| families.of(pair.umi);
         for family in set.chunk_by(|a, b| of(a) == of(b)) {
             let first = family.first().map_or(0, |first| of(first).first);
             for pair in family {
@@ -67,16 +68,17 @@ pub fn resolve_pairs(
     }
 }
 
-/// Marks all but the best of one set, which is in Picard's order.
+/// Marks all but the original of one set, which is in Picard's order ([`PairEnds::order`]): the pair
+/// with the highest score, of equals the first.
 fn resolve_set(
-    set: &[PairEnd],
+    set: &[PairEnds],
     finder: &mut OpticalFinder,
     marks: &mut impl MarkSink,
     counters: &mut DuplicationCounters,
 ) {
-    let best = first_highest(set.iter().map(|pair| pair.score));
+    let original = first_of_highest(set.iter().map(|pair| pair.score));
     for (index, pair) in set.iter().enumerate() {
-        if index != best {
+        if index != original {
             marks.mark(pair.template, MarkedReads::Both);
             if pair.template2 != pair.template {
                 marks.mark(pair.template2, MarkedReads::Both);
@@ -84,7 +86,7 @@ fn resolve_set(
         }
     }
     let is_searched = finder.is_on();
-    let optical = finder.find(set, best);
+    let optical = finder.find(set, original);
     for &index in optical {
         marks.mark_optical(&set[index as usize]);
     }
@@ -95,8 +97,8 @@ fn resolve_set(
     counters.saturation.add_set(set.iter().map(|pair| marks.number(pair.template)));
 }
 
-/// Index of the first element with the highest score.
-fn first_highest(scores: impl Iterator<Item = i16>) -> usize {
+/// Index of the first element with the highest score: of a set in Picard's order, its original.
+fn first_of_highest(scores: impl Iterator<Item = i16>) -> usize {
     let mut best = (0, i16::MIN);
     for (index, score) in scores.enumerate() {
         if score > best.1 {
@@ -109,7 +111,7 @@ fn first_highest(scores: impl Iterator<Item = i16>) -> usize {
 /// A set of fragments at one place; of one family, where UMIs count up to errors.
 #[derive(Debug)]
 struct FragmentSet {
-    place: PairedMarker,
+    place: PairedEndMarker,
     /// Where the set ends in the sorted list.
     end: usize,
     /// A read with a mapped mate has an end here.
@@ -170,7 +172,7 @@ impl<'a> FragmentResolver<'a> {
     }
 
     /// Word and bit of a place in the filter, whose size is a power of two.
-    fn filter_bit(&self, place: &PairedMarker) -> (usize, u64) {
+    fn filter_bit(&self, place: &PairedEndMarker) -> (usize, u64) {
         // The high bits chose the partition, so the low ones are still even here.
         let hash = place.hash();
         ((hash >> 6) as usize & (self.filter.len() - 1), 1 << (hash & 63))
@@ -178,7 +180,7 @@ impl<'a> FragmentResolver<'a> {
 
     /// Takes one marker: unpaired fragments at its place are duplicates. Where UMIs count up to
     /// errors, those of the family that its UMI is of, or of all families that it is near to.
-    pub(crate) fn paired_end_at(&mut self, marker: &PairedMarker) {
+    pub(crate) fn paired_end_at(&mut self, marker: &PairedEndMarker) {
         let (word, bit) = self.filter_bit(marker);
         if self.filter[word] & bit == 0 {
             return;
@@ -207,18 +209,19 @@ impl<'a> FragmentResolver<'a> {
         }
     }
 
-    /// Marks the duplicates: all fragments of a set with a paired end, else all but the best.
+    /// Marks the duplicates: all fragments of a set with a paired end, else all but the
+    /// original.
     pub(crate) fn finish(self, marks: &mut impl MarkSink, counters: &mut DuplicationCounters) {
         let mut start = 0;
         for set in &self.sets {
             let members = &self.fragments[start..set.end];
             start = set.end;
-            let best = first_highest(members.iter().map(|fragment| fragment.score));
+            let original = first_of_highest(members.iter().map(|fragment| fragment.score));
             for (index, fragment) in members.iter().enumerate() {
                 if self.umi_distance.is_some() {
                     marks.put_in_family(fragment.template, set.first);
                 }
-                if index != best || set.has_paired {
+                if index != original || set.has_paired {
                     let reads =
                         if fragment.second { MarkedReads::Second } else { MarkedReads::First };
                     marks.mark(fragment.template, reads);
@@ -240,15 +243,15 @@ mod tests {
     struct Marked(BTreeSet<(u64, u8)>);
 
     impl MarkSink for Marked {
-        fn mark_optical(&mut self, _: &PairEnd) {}
+        fn mark_optical(&mut self, _: &PairEnds) {}
 
         fn mark(&mut self, template: u64, reads: MarkedReads) {
             assert!(self.0.insert((template, reads as u8)), "{template} marked twice");
         }
     }
 
-    fn pair(template: u64, position1: i32, score: i16) -> PairEnd {
-        PairEnd {
+    fn pair(template: u64, position1: i32, score: i16) -> PairEnds {
+        PairEnds {
             reference1: 0,
             position1,
             reference2: 0,
@@ -286,16 +289,16 @@ mod tests {
     }
 
     fn run(
-        pairs: &mut [PairEnd],
+        pairs: &mut [PairEnds],
         fragments: &mut [FragmentEnd],
-        markers: &[PairedMarker],
+        markers: &[PairedEndMarker],
     ) -> (Marked, DuplicationCounters) {
         let mut marks = Marked::default();
         let mut counters = DuplicationCounters::new(1);
         let options = DuplicateOptions::default();
         let markers = markers.iter().copied();
         let ends = PartitionEnds { pairs, fragments, markers };
-        resolve(ends, &options, &mut marks, &mut counters);
+        resolve_partition(ends, &options, &mut marks, &mut counters);
         (marks, counters)
     }
 
@@ -308,15 +311,15 @@ mod tests {
 
     #[test]
     fn highest_score_stays_then_location_then_place_in_the_file() {
-        let located = |mut p: PairEnd, tile, x, y| {
+        let located = |mut p: PairEnds, tile, x, y| {
             p.location = Location { tile, x, y };
             p
         };
-        let later = |mut p: PairEnd, position, reverse| {
+        let later = |mut p: PairEnds, position, reverse| {
             (p.tie_position, p.tie_reverse) = (position, reverse);
             p
         };
-        let cases: [(&str, [PairEnd; 2]); 6] = [
+        let cases: [(&str, [PairEnds; 2]); 6] = [
             ("score", [pair(9, 5, 70), pair(1, 5, 69)]),
             ("tile", [located(pair(9, 5, 7), -3, 9, 9), located(pair(1, 5, 7), 2, 1, 1)]),
             ("x", [located(pair(9, 5, 7), 2, -9, 9), located(pair(1, 5, 7), 2, 1, 1)]),
@@ -336,13 +339,13 @@ mod tests {
     fn every_part_of_the_pair_key_separates() {
         let base = pair(0, 5, 1);
         let others = [
-            PairEnd { reference1: -1, ..base },
-            PairEnd { position1: -5, ..base },
-            PairEnd { reference2: 1, ..base },
-            PairEnd { position2: 301, ..base },
-            PairEnd { library: 1, ..base },
-            PairEnd { barcode: 1, ..base },
-            PairEnd { orientation: Orientation::ReverseReverse, ..base },
+            PairEnds { reference1: -1, ..base },
+            PairEnds { position1: -5, ..base },
+            PairEnds { reference2: 1, ..base },
+            PairEnds { position2: 301, ..base },
+            PairEnds { library: 1, ..base },
+            PairEnds { barcode: 1, ..base },
+            PairEnds { orientation: Orientation::ReverseReverse, ..base },
         ];
         for other in others {
             let mut marks = Marked::default();
@@ -360,7 +363,7 @@ mod tests {
         assert_eq!(marks.0, BTreeSet::from([(2, 1)]));
         assert_eq!(counters.libraries[0].unpaired_read_duplicates, 1);
         let markers =
-            [fragments[0].place(), PairedMarker { reverse: true, ..fragments[2].place() }];
+            [fragments[0].place(), PairedEndMarker { reverse: true, ..fragments[2].place() }];
         let (marks, counters) = run(&mut [], &mut fragments, &markers);
         assert_eq!(marks.0, BTreeSet::from([(1, 2), (2, 1)]));
         assert_eq!(counters.libraries[0].unpaired_read_duplicates, 2);
@@ -374,11 +377,11 @@ mod tests {
             // AAA takes AAC in; CCC is alone.
             let mut fragments =
                 [of(2, "AAA"), of(4, "AAA"), of(6, "AAA"), of(8, "AAC"), of(10, "CCC")];
-            let marker = PairedMarker { umi: umi(pair), ..fragments[0].place() };
+            let marker = PairedEndMarker { umi: umi(pair), ..fragments[0].place() };
             let mut resolver = FragmentResolver::new(&mut fragments, Some(distance));
             // The filter may let these through.
             for position in -2000..5 {
-                resolver.paired_end_at(&PairedMarker { position, ..marker });
+                resolver.paired_end_at(&PairedEndMarker { position, ..marker });
             }
             resolver.paired_end_at(&marker);
             let mut marks = Marked::default();
@@ -394,14 +397,14 @@ mod tests {
         t(0, "AGC", &[(4, 1), (6, 1)]);
     }
 
-    fn entries() -> impl Strategy<Value = (Vec<PairEnd>, Vec<FragmentEnd>, Vec<PairedMarker>)> {
+    fn entries() -> impl Strategy<Value = (Vec<PairEnds>, Vec<FragmentEnd>, Vec<PairedEndMarker>)> {
         let pairs = prop::collection::vec((0..4_i32, 0..3_i16, 0..200_i32, 0..2_u16), 0..60);
         let fragments = prop::collection::vec((0..20_i32, 0..3_i16, any::<bool>()), 0..60);
         let markers = prop::collection::vec((0..20_i32, any::<bool>()), 0..20);
         (pairs, fragments, markers).prop_map(|(pairs, fragments, markers)| {
             let pairs = pairs.into_iter().zip(0..).map(|((position, score, x, library), t)| {
                 let location = Location { tile: 1, x, y: 0 };
-                PairEnd { location, library, ..pair(t, position, score) }
+                PairEnds { location, library, ..pair(t, position, score) }
             });
             let fragments =
                 fragments.into_iter().zip(0..).map(|((position, score, reverse), t)| FragmentEnd {
@@ -409,7 +412,7 @@ mod tests {
                     ..fragment(t + 1000, position, score)
                 });
             let place = fragment(0, 0, 0).place();
-            let markers = markers.into_iter().map(|(position, reverse)| PairedMarker {
+            let markers = markers.into_iter().map(|(position, reverse)| PairedEndMarker {
                 position,
                 reverse,
                 ..place
@@ -431,7 +434,7 @@ mod tests {
                 fragments: &mut fragments.clone(),
                 markers: markers.iter().copied(),
             };
-            resolve(ends, &options, &mut whole.0, &mut whole.1);
+            resolve_partition(ends, &options, &mut whole.0, &mut whole.1);
             let mut parts = (Marked::default(), DuplicationCounters::new(2));
             for part in (0..partitions).rev() {
                 let here = |p: usize| p == part;
@@ -444,7 +447,7 @@ mod tests {
                 let mut counters = DuplicationCounters::new(2);
                 let (pairs, fragments) = (&mut some_pairs[..], &mut some_fragments[..]);
                 let ends = PartitionEnds { pairs, fragments, markers };
-                resolve(ends, &options, &mut parts.0, &mut counters);
+                resolve_partition(ends, &options, &mut parts.0, &mut counters);
                 parts.1.merge(&counters);
             }
             prop_assert_eq!(whole, parts);

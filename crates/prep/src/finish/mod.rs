@@ -1,7 +1,7 @@
 //! The finish phase: every unit is loaded, flagged, sorted and encoded by one worker, and committed
 //! in order by whoever finds it next in line. Flags come before sorting because some orders look at
-//! them. On their way records pass an editor and an observer, where there are such ([`hooks`]);
-//! [`counting_pass`] shows them before all that.
+//! them. On their way records pass an editor and a visitor, where there are such ([`hooks`]);
+//! [`counting_pass`] shows them to a visitor before all that.
 
 mod counting_pass;
 pub(crate) mod encode;
@@ -28,7 +28,7 @@ use seqloom_runtime::failure::{Failure, lock};
 use seqloom_runtime::monitor::Monitor;
 use seqloom_runtime::pool::{self, Stopped};
 use seqloom_runtime::trace::Stage;
-use seqloom_runtime::turnstile::{Pass, Turnstile};
+use seqloom_runtime::turnstile::{Admission, Turnstile};
 
 use crate::duplicates::DuplicateMarks;
 use crate::metrics::tally::{TalliedRecord, Tally};
@@ -43,13 +43,13 @@ pub use output_index::OutputIndex;
 pub use output_transform::{DuplicateTagging, OutputTransform};
 use sorted::{ENTRY_BYTES, Sorting};
 pub use stripes::Fragments;
-use stripes::{Committer, Entries, Slot, Stripe};
+use stripes::{Committer, IndexEntries, Slot, Stripe};
 use units::Unit;
 pub use units::UnitPlan;
 pub(crate) use units::Units;
 
 /// Units that are worked on or wait for their turn, per worker.
-const INSIDE_PER_WORKER: usize = 4;
+const IN_FLIGHT_PER_WORKER: usize = 4;
 /// Smallest record in a chunk, for the number of sort entries: 12 frame, 32 fixed, a name, bases.
 const TYPICAL_RECORD_BYTES: u64 = 128;
 /// A unit that is merged from runs hands its bytes on in pieces of this size.
@@ -140,7 +140,7 @@ pub struct FinishOptions<'a> {
     /// Changes records before they are written.
     pub editor: Option<&'a dyn EditorSource>,
     /// Sees records as they are written.
-    pub observer: Option<&'a dyn VisitorSource>,
+    pub visitor: Option<&'a dyn VisitorSource>,
     /// Where the time goes.
     pub trace: &'a FinishTrace,
     /// Called now and then while the workers run; `false` stops them.
@@ -221,16 +221,17 @@ pub fn run(
 ) -> Result<Finished, FinishError> {
     let (mut now, mut later) = (None, None);
     match index {
-        Some(OutputIndex::Containers(numbering)) => now = Some(Entries::Numbered(numbering)),
+        Some(OutputIndex::Containers(numbering)) => now = Some(IndexEntries::Numbered(numbering)),
         Some(OutputIndex::Bins(builder)) => match outputs.len() {
-            1 => now = Some(Entries::Now(builder)),
+            1 => now = Some(IndexEntries::Now(builder)),
             _ => later = Some(builder),
         },
         None => {}
     }
     let is_gathered = later.is_some();
     let stripe = |output| {
-        let otherwise = if is_gathered { Entries::Later(Vec::new()) } else { Entries::Unwanted };
+        let otherwise =
+            if is_gathered { IndexEntries::Later(Vec::new()) } else { IndexEntries::Unwanted };
         Committer::new(output, now.take().unwrap_or(otherwise))
     };
     let stripes = outputs.iter_mut().map(stripe).collect();
@@ -252,7 +253,7 @@ pub fn run_piece(
     options: &FinishOptions<'_>,
     output: &mut Output,
 ) -> Result<(Finished, Fragments), FinishError> {
-    let stripes = vec![Committer::new(output, Entries::Later(Vec::new()))];
+    let stripes = vec![Committer::new(output, IndexEntries::Later(Vec::new()))];
     let (finished, committers) = finish_units(records, units, options, stripes)?;
     Ok((finished, stripes::take_entries(committers, &records.backing.ledger)))
 }
@@ -264,7 +265,7 @@ fn finish_units<'o>(
     stripes: Vec<Committer<'o>>,
 ) -> Result<(Finished, Vec<Committer<'o>>), FinishError> {
     let StoredRecords { stores, backing, marks } = *records;
-    let turnstile = Turnstile::new(&backing.ledger, INSIDE_PER_WORKER * options.threads.get());
+    let turnstile = Turnstile::new(&backing.ledger, IN_FLIGHT_PER_WORKER * options.threads.get());
     let finish = Finish {
         stores,
         threads: options.threads,
@@ -273,12 +274,12 @@ fn finish_units<'o>(
         referred: options.referred,
         remove_duplicates: options.remove_duplicates && marks.is_some(),
         editor: options.editor,
-        observer: options.observer,
+        visitor: options.visitor,
         sorting: Sorting { order: options.order, marks, backing },
         trace: options.trace,
         units: units.as_slice(),
         first_unit: units.first(),
-        places: stripes::schedule(units.as_slice(), stripes.len()),
+        slots: stripes::schedule(units.as_slice(), stripes.len()),
         turnstile: &turnstile,
         stripes: stripes.into_iter().map(Stripe::new).collect(),
         turn: Monitor::default(),
@@ -306,14 +307,14 @@ struct Finish<'a, 'o> {
     referred: Option<Referred<'a>>,
     remove_duplicates: bool,
     editor: Option<&'a dyn EditorSource>,
-    observer: Option<&'a dyn VisitorSource>,
+    visitor: Option<&'a dyn VisitorSource>,
     sorting: Sorting<'a>,
     trace: &'a FinishTrace,
     units: &'a [Unit],
     /// Number of the first of them.
     first_unit: usize,
     /// By ticket.
-    places: Vec<Slot>,
+    slots: Vec<Slot>,
     turnstile: &'a Turnstile<'a>,
     stripes: Vec<Stripe<'a, 'o>>,
     /// For a unit that must wait until it is next; held by no one while they commit.
@@ -333,7 +334,7 @@ struct Writer<'a> {
     editor: Option<Box<dyn RecordEditor + 'a>>,
     /// An edited record.
     edited: Vec<u8>,
-    observer: Option<Box<dyn RecordVisitor + 'a>>,
+    visitor: Option<Box<dyn RecordVisitor + 'a>>,
     remove_duplicates: bool,
     finished: Finished,
     trace: &'a FinishTrace,
@@ -348,20 +349,21 @@ impl<'a> Finish<'a, '_> {
                 encoder: Encoder::new(self.encoding, references, self.referred)?,
                 editor: self.editor.map(EditorSource::editor),
                 edited: Vec::new(),
-                observer: self.observer.map(VisitorSource::visitor),
+                visitor: self.visitor.map(VisitorSource::visitor),
                 remove_duplicates: self.remove_duplicates,
                 finished: Finished::new(references.len()),
                 trace: self.trace,
             },
         };
-        while let Some(pass) = self.trace.wait.time(|| self.turnstile.enter(|t| self.cost(t))) {
+        while let Some(admission) = self.trace.wait.time(|| self.turnstile.enter(|t| self.cost(t)))
+        {
             if self.failure.stopped() {
                 return Ok(worker.writer.finished);
             }
-            self.finish_unit(pass, &mut worker)?;
+            self.finish_unit(admission, &mut worker)?;
         }
-        if let Some(observer) = worker.writer.observer.take() {
-            observer.finish().map_err(FinishError::Hook)?;
+        if let Some(visitor) = worker.writer.visitor.take() {
+            visitor.finish().map_err(FinishError::Hook)?;
         }
         if let Some(editor) = &worker.writer.editor {
             worker.writer.finished.recalibrated = editor.recalibrated();
@@ -369,15 +371,15 @@ impl<'a> Finish<'a, '_> {
         Ok(worker.writer.finished)
     }
 
-    fn place(&self, ticket: u64) -> Option<(Slot, &Unit)> {
-        let place = *self.places.get(usize::try_from(ticket).ok()?)?;
-        Some((place, self.units.get(place.unit)?))
+    fn slot_of(&self, ticket: u64) -> Option<(Slot, &Unit)> {
+        let slot = *self.slots.get(usize::try_from(ticket).ok()?)?;
+        Some((slot, self.units.get(slot.unit)?))
     }
 
     /// Memory of a unit's work beyond what its chunks are charged already: spilled chunks read
     /// back, sort entries, and output that does not compress; for a merge its runs and pieces.
     fn cost(&self, ticket: u64) -> Option<u64> {
-        let bytes = self.place(ticket)?.1.bytes;
+        let bytes = self.slot_of(ticket)?.1.bytes;
         let in_memory = 2 * bytes + bytes / TYPICAL_RECORD_BYTES * ENTRY_BYTES;
         Some(in_memory.min(2 * self.portion_bytes() + 2 * DRAIN_BYTES as u64))
     }
@@ -394,24 +396,28 @@ impl<'a> Finish<'a, '_> {
         unit.partitions.clone().flat_map(|partition| store.take(partition)).collect()
     }
 
-    fn finish_unit(&self, mut pass: Pass<'a>, worker: &mut Worker<'a>) -> Result<(), FinishError> {
-        let Some((place, unit)) = self.place(pass.ticket()) else { return Ok(()) };
-        let (stripe, ledger) = (&self.stripes[place.stripe], &self.sorting.backing.ledger);
+    fn finish_unit(
+        &self,
+        mut admission: Admission<'a>,
+        worker: &mut Worker<'a>,
+    ) -> Result<(), FinishError> {
+        let Some((slot, unit)) = self.slot_of(admission.ticket()) else { return Ok(()) };
+        let (stripe, ledger) = (&self.stripes[slot.stripe], &self.sorting.backing.ledger);
         let chunks = self.take_chunks(unit);
         if unit.bytes > self.portion_bytes() {
-            self.merge_unit(place, chunks, worker)?;
+            self.merge_unit(slot, chunks, worker)?;
         } else {
             self.trace.encode.time(|| self.sort_unit(chunks, worker))?;
         }
-        if let Some(observer) = &mut worker.writer.observer {
-            let number = self.first_unit + place.unit;
-            observer.end_unit(number as u64).map_err(FinishError::Hook)?;
+        if let Some(visitor) = &mut worker.writer.visitor {
+            let number = self.first_unit + slot.unit;
+            visitor.end_unit(number as u64).map_err(FinishError::Hook)?;
         }
         let encoded = worker.writer.encoder.finish_unit()?;
-        pass.shrink_to(encoded.held_bytes() as u64);
-        stripe.ordered.deposit(place.sequence, (encoded, pass), |(unit, pass)| {
+        admission.shrink_to(encoded.held_bytes() as u64);
+        stripe.ordered.deposit(slot.sequence, (encoded, admission), |(unit, admission)| {
             self.trace.write.time(|| stripe.commit(unit, ledger))?;
-            drop(pass);
+            drop(admission);
             Ok::<_, FinishError>(())
         })?;
         self.turn.wake_all();
@@ -428,7 +434,7 @@ impl<'a> Finish<'a, '_> {
     /// A unit too large for memory: merged from runs, and written in pieces when its turn has come.
     fn merge_unit(
         &self,
-        place: Slot,
+        slot: Slot,
         chunks: Vec<Chunk>,
         worker: &mut Worker<'_>,
     ) -> Result<(), FinishError> {
@@ -438,22 +444,22 @@ impl<'a> Finish<'a, '_> {
         self.sorting.visit_merged(chunks, portion_bytes, store, |ordinal, body| {
             writer.write(ordinal, body)?;
             if writer.encoder.pending_bytes() >= DRAIN_BYTES {
-                self.wait_for_turn(place)?;
+                self.wait_for_turn(slot)?;
                 let containers = writer.encoder.drain(&mut drained);
-                self.stripes[place.stripe].write(&drained, &containers)?;
+                self.stripes[slot.stripe].write(&drained, &containers)?;
                 drained.clear();
             }
             Ok(())
         })
     }
 
-    fn wait_for_turn(&self, place: Slot) -> Result<(), FinishError> {
-        let ordered = &self.stripes[place.stripe].ordered;
+    fn wait_for_turn(&self, slot: Slot) -> Result<(), FinishError> {
+        let ordered = &self.stripes[slot.stripe].ordered;
         self.turn.wait_for(|()| {
             if self.failure.stopped() {
                 return Some(Err(Stopped::Interrupted.into()));
             }
-            (ordered.committed() >= place.sequence).then_some(Ok(()))
+            (ordered.committed() >= slot.sequence).then_some(Ok(()))
         })
     }
 }
@@ -481,8 +487,8 @@ impl Writer<'_> {
     /// Encodes and counts a record as it is.
     fn put(&mut self, ordinal: u64, record: &RecordRef<'_>) -> Result<(), FinishError> {
         self.encoder.push(record, None)?;
-        if let Some(observer) = &mut self.observer {
-            observer.visit(ordinal, record).map_err(FinishError::Hook)?;
+        if let Some(visitor) = &mut self.visitor {
+            visitor.visit(ordinal, record).map_err(FinishError::Hook)?;
         }
         self.finished.tally.add(&TalliedRecord::from(record));
         self.finished.records_written += 1;

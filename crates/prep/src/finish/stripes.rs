@@ -12,7 +12,7 @@ use seqloom_format::index::{IndexBuilder, IndexError, IndexFragment};
 use seqloom_io::Output;
 use seqloom_runtime::memory::Ledger;
 use seqloom_runtime::order::Ordered;
-use seqloom_runtime::turnstile::Pass;
+use seqloom_runtime::turnstile::Admission;
 
 use super::FinishError;
 use super::units::{Unit, share_of_each};
@@ -42,7 +42,7 @@ pub(super) fn schedule(units: &[Unit], stripes: usize) -> Vec<Slot> {
 
 /// Index entries of what is committed.
 #[derive(Debug)]
-pub(super) enum Entries<'o> {
+pub(super) enum IndexEntries<'o> {
     /// There will be no index.
     Unwanted,
     /// All that precedes is known: they go where they belong at once.
@@ -57,7 +57,7 @@ pub(super) enum Entries<'o> {
 /// One output in order: where committed units go.
 pub(super) struct Committer<'o> {
     output: &'o mut Output,
-    entries: Entries<'o>,
+    entries: IndexEntries<'o>,
     /// Offset of the unit that is being written in pieces.
     unit_start: Option<u64>,
     /// A container with its headers.
@@ -65,14 +65,14 @@ pub(super) struct Committer<'o> {
 }
 
 impl<'o> Committer<'o> {
-    pub(super) fn new(output: &'o mut Output, entries: Entries<'o>) -> Self {
+    pub(super) fn new(output: &'o mut Output, entries: IndexEntries<'o>) -> Self {
         Self { output, entries, unit_start: None, container: Vec::new() }
     }
 
     /// Writes bytes, or containers, of the unit whose turn it is.
     fn write(&mut self, bytes: &[u8], containers: &[Container]) -> Result<(), FinishError> {
         self.unit_start.get_or_insert(self.output.written_bytes());
-        if let Entries::Numbered(numbering) = &mut self.entries {
+        if let IndexEntries::Numbered(numbering) = &mut self.entries {
             for container in containers {
                 self.container.clear();
                 numbering.push(container, self.output.written_bytes(), &mut self.container);
@@ -89,9 +89,9 @@ impl<'o> Committer<'o> {
         let start = self.unit_start.take().unwrap_or_default();
         let Some(fragment) = unit.index else { return Ok(()) };
         match &mut self.entries {
-            Entries::Unwanted | Entries::Numbered(_) => {}
-            Entries::Now(builder) => builder.append(&fragment, start)?,
-            Entries::Later(kept) => {
+            IndexEntries::Unwanted | IndexEntries::Numbered(_) => {}
+            IndexEntries::Now(builder) => builder.append(&fragment, start)?,
+            IndexEntries::Later(kept) => {
                 ledger.charge(fragment.heap_bytes() as u64);
                 kept.push((fragment, start));
             }
@@ -102,7 +102,7 @@ impl<'o> Committer<'o> {
 
 /// An output, and the units that wait for their turn in it.
 pub(super) struct Stripe<'a, 'o> {
-    pub(super) ordered: Ordered<(EncodedUnit, Pass<'a>)>,
+    pub(super) ordered: Ordered<(EncodedUnit, Admission<'a>)>,
     committer: Mutex<Committer<'o>>,
 }
 
@@ -133,7 +133,7 @@ pub type Fragments = Vec<(IndexFragment, u64)>;
 pub(super) fn take_entries(committers: Vec<Committer<'_>>, ledger: &Ledger) -> Fragments {
     let mut fragments = Vec::new();
     for committer in committers {
-        if let Entries::Later(kept) = committer.entries {
+        if let IndexEntries::Later(kept) = committer.entries {
             fragments.extend(kept);
         }
     }
@@ -150,7 +150,7 @@ pub(super) fn gather_entries(
 ) -> Result<(), IndexError> {
     let mut bytes_before = 0;
     for committer in committers {
-        if let Entries::Later(kept) = committer.entries {
+        if let IndexEntries::Later(kept) = committer.entries {
             for (fragment, start) in kept {
                 index.append(&fragment, bytes_before + start)?;
                 ledger.release(fragment.heap_bytes() as u64);

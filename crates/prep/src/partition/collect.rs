@@ -26,7 +26,7 @@ pub(crate) use ends::SavedEnds;
 pub const END_PARTITIONS: usize = 256;
 /// Bins of records without a coordinate that stay open after the newest of a lane. Batches leave
 /// the aligner nearly in order; where one comes later yet, its bin is opened again.
-const OPEN_NO_COORDINATE_BINS: usize = 16;
+const OPEN_ORDINAL_BINS: usize = 16;
 
 /// Why templates could not be collected.
 #[derive(Debug, thiserror::Error)]
@@ -128,7 +128,7 @@ pub struct Destination<'a> {
     /// The genome's bins.
     pub bins: &'a GenomeBins,
     /// Takes a sample of the names, for orders that are by name where
-    /// [`Collected::no_coordinate`] is concerned.
+    /// [`Collected::by_ordinal`] is concerned.
     pub names: Option<&'a NameSample>,
 }
 
@@ -145,9 +145,9 @@ pub struct Collected<'a> {
     /// Records by genome bin.
     pub placed: ChunkStore<'a>,
     /// Records by template ordinal: those without a reference, or all where the order requires it.
-    pub no_coordinate: ChunkStore<'a>,
-    /// Records without a reference but with a position, see [`RecordBin::NoReference`].
-    pub no_reference: ChunkStore<'a>,
+    pub by_ordinal: ChunkStore<'a>,
+    /// Records without a reference but with a position, see [`RecordBin::UnplacedWithPosition`].
+    pub unplaced_with_position: ChunkStore<'a>,
     /// Read ends, where duplicates are to be marked.
     pub ends: Option<EndCollector<'a>>,
 }
@@ -155,19 +155,19 @@ pub struct Collected<'a> {
 /// Where all that was collected is in the spill file.
 pub struct SavedCollection {
     pub(crate) placed: SavedStore,
-    pub(crate) no_coordinate: SavedStore,
-    pub(crate) no_reference: SavedStore,
+    pub(crate) by_ordinal: SavedStore,
+    pub(crate) unplaced_with_position: SavedStore,
     pub(crate) ends: Option<SavedEnds>,
 }
 
-state_of_fields!(SavedCollection { placed, no_coordinate, no_reference, ends });
+state_of_fields!(SavedCollection { placed, by_ordinal, unplaced_with_position, ends });
 
 impl<'a> Collected<'a> {
     /// All stores.
     #[must_use]
     pub fn stores(&self) -> Vec<&ChunkStore<'a>> {
-        let Self { placed, no_coordinate, no_reference, ends } = self;
-        let mut stores = vec![placed, no_coordinate, no_reference];
+        let Self { placed, by_ordinal, unplaced_with_position, ends } = self;
+        let mut stores = vec![placed, by_ordinal, unplaced_with_position];
         if let Some(EndCollector { pairs, fragments, markers, mates, relatives, .. }) = ends {
             stores.extend([pairs, fragments, markers]);
             stores.extend(mates);
@@ -191,8 +191,8 @@ impl<'a> Collected<'a> {
     ) -> SavedCollection {
         SavedCollection {
             placed: place(&self.placed),
-            no_coordinate: place(&self.no_coordinate),
-            no_reference: place(&self.no_reference),
+            by_ordinal: place(&self.by_ordinal),
+            unplaced_with_position: place(&self.unplaced_with_position),
             ends: self.ends.as_ref().map(|ends| ends.saved_as(&mut place)),
         }
     }
@@ -203,8 +203,8 @@ impl<'a> Collected<'a> {
     /// When it was of another collector.
     pub fn restore(&self, saved: SavedCollection) -> Result<(), MalformedState> {
         self.placed.restore(saved.placed)?;
-        self.no_coordinate.restore(saved.no_coordinate)?;
-        self.no_reference.restore(saved.no_reference)?;
+        self.by_ordinal.restore(saved.by_ordinal)?;
+        self.unplaced_with_position.restore(saved.unplaced_with_position)?;
         match (&self.ends, saved.ends) {
             (None, None) => Ok(()),
             (Some(ends), Some(saved)) => ends.restore(saved),
@@ -217,13 +217,13 @@ impl<'a> Collected<'a> {
 pub struct Collector<'a> {
     destination: Destination<'a>,
     placed: ChunkStore<'a>,
-    no_coordinate: ChunkStore<'a>,
-    no_reference: ChunkStore<'a>,
+    by_ordinal: ChunkStore<'a>,
+    unplaced_with_position: ChunkStore<'a>,
     numbering: Numbering,
-    /// Bins of `no_coordinate` of a lane before this one are closed, by lane. Relaxed: whoever
+    /// Bins of `by_ordinal` of a lane before this one are closed, by lane. Relaxed: whoever
     /// raises it closes the bins in between, each under its lock; a record that comes late opens
     /// one again.
-    no_coordinate_from: Box<[AtomicUsize]>,
+    by_ordinal_from: Box<[AtomicUsize]>,
     ends: Option<EndCollector<'a>>,
 }
 
@@ -239,10 +239,10 @@ impl<'a> Collector<'a> {
         Self {
             destination,
             placed: ChunkStore::of_records(backing, chunk_bytes),
-            no_coordinate: ChunkStore::of_records(backing, chunk_bytes),
-            no_reference: ChunkStore::of_records(backing, chunk_bytes),
+            by_ordinal: ChunkStore::of_records(backing, chunk_bytes),
+            unplaced_with_position: ChunkStore::of_records(backing, chunk_bytes),
             numbering: Numbering::of_lanes(1),
-            no_coordinate_from: no_coordinate_from(Numbering::of_lanes(1)),
+            by_ordinal_from: by_ordinal_from(Numbering::of_lanes(1)),
             ends,
         }
     }
@@ -250,7 +250,7 @@ impl<'a> Collector<'a> {
     /// For templates whose ordinals are those of several lanes.
     #[must_use]
     pub fn numbered(self, numbering: Numbering) -> Self {
-        Self { numbering, no_coordinate_from: no_coordinate_from(numbering), ..self }
+        Self { numbering, by_ordinal_from: by_ordinal_from(numbering), ..self }
     }
 
     /// How ordinals distinguish lanes.
@@ -325,13 +325,15 @@ impl<'a> Collector<'a> {
             let ordinal = ordinal.ok_or(CollectError::TooManyRecords { template })?;
             let parts: [&[u8]; 2] = [&frame_of(ordinal, body), body];
             let Destination { order, bins, names } = self.destination;
-            match bins.bin_of_record(order, self.numbering.no_coordinate_bin(template), &record) {
+            match bins.bin_of_record(order, self.numbering.ordinal_bin(template), &record) {
                 RecordBin::Placed(bin) => self.placed.append(bin, &parts, scratch)?,
-                RecordBin::NoReference(bin) => self.no_reference.append(bin, &parts, scratch)?,
-                RecordBin::NoCoordinate(bin) => {
-                    self.no_coordinate.append(bin, &parts, scratch)?;
+                RecordBin::UnplacedWithPosition(bin) => {
+                    self.unplaced_with_position.append(bin, &parts, scratch)?
+                }
+                RecordBin::ByOrdinal(bin) => {
+                    self.by_ordinal.append(bin, &parts, scratch)?;
                     let lane = self.numbering.split(template).0;
-                    self.close_no_coordinate(lane, bin.saturating_sub(OPEN_NO_COORDINATE_BINS));
+                    self.close_ordinal_bins(lane, bin.saturating_sub(OPEN_ORDINAL_BINS));
                     if let Some(names) = names {
                         names.add(record.name());
                     }
@@ -344,31 +346,31 @@ impl<'a> Collector<'a> {
 
     /// There is no limit to the number of these bins, so that they must not keep an open chunk
     /// each: those of a lane before `bin` are closed.
-    fn close_no_coordinate(&self, lane: usize, bin: usize) {
-        let closed_to = &self.no_coordinate_from[lane];
+    fn close_ordinal_bins(&self, lane: usize, bin: usize) {
+        let closed_to = &self.by_ordinal_from[lane];
         if closed_to.load(Ordering::Relaxed) < bin {
             let from = closed_to.fetch_max(bin, Ordering::Relaxed);
-            (from..bin).for_each(|closed| self.no_coordinate.close(closed));
+            (from..bin).for_each(|closed| self.by_ordinal.close(closed));
         }
     }
 
     /// No more templates of this lane come.
     pub fn end_lane(&self, lane: usize) {
-        let open_from = self.no_coordinate_from[lane].load(Ordering::Relaxed);
-        self.close_no_coordinate(lane, open_from + OPEN_NO_COORDINATE_BINS + 1);
+        let open_from = self.by_ordinal_from[lane].load(Ordering::Relaxed);
+        self.close_ordinal_bins(lane, open_from + OPEN_ORDINAL_BINS + 1);
     }
 
     /// The partitions, for the phases after.
     #[must_use]
     pub fn into_collected(self) -> Collected<'a> {
-        let Self { placed, no_coordinate, no_reference, ends, .. } = self;
-        Collected { placed, no_coordinate, no_reference, ends }
+        let Self { placed, by_ordinal, unplaced_with_position, ends, .. } = self;
+        Collected { placed, by_ordinal, unplaced_with_position, ends }
     }
 }
 
 /// The first bin of each lane.
-fn no_coordinate_from(numbering: Numbering) -> Box<[AtomicUsize]> {
-    let first = |lane| numbering.no_coordinate_bin(numbering.first_ordinal(lane));
+fn by_ordinal_from(numbering: Numbering) -> Box<[AtomicUsize]> {
+    let first = |lane| numbering.ordinal_bin(numbering.first_ordinal(lane));
     (0..numbering.lanes()).map(|lane| AtomicUsize::new(first(lane))).collect()
 }
 

@@ -15,7 +15,7 @@ const MAX_BIN_BP: u64 = 1 << 20;
 /// Smallest bin, in bp.
 const MIN_BIN_BP: u64 = 1 << 14;
 /// Records without a reference whose positions agree in the bits above these share a bin.
-const NO_REFERENCE_BIN_SHIFT: u32 = 20;
+const POSITION_BIN_SHIFT: u32 = 20;
 
 /// Where a record waits to be sorted: which store, and which partition of it. The stores follow
 /// each other in the output as these variants do.
@@ -24,10 +24,10 @@ pub enum RecordBin {
     /// By its place on the reference.
     Placed(usize),
     /// By its ordinal.
-    NoCoordinate(usize),
+    ByOrdinal(usize),
     /// Without a reference, yet with a position or on the reverse strand: `samtools sort` puts
     /// these after other records without a reference. No aligner is known to write them.
-    NoReference(usize),
+    UnplacedWithPosition(usize),
 }
 
 /// Cuts a reference into bins: its sequences one after the other, in regions of equal length. A
@@ -79,16 +79,16 @@ impl GenomeBins {
         Some((at_bp.min(end_bp - 1) >> self.shift) as usize)
     }
 
-    /// Where a record waits until it is sorted in `order`; `no_coordinate_bin` is that of its
+    /// Where a record waits until it is sorted in `order`; `ordinal_bin` is that of its
     /// template's records that wait by ordinal.
     #[must_use]
     pub fn bin_of_record(
         &self,
         order: SortOrder,
-        no_coordinate_bin: usize,
+        ordinal_bin: usize,
         record: &RecordRef<'_>,
     ) -> RecordBin {
-        let by_ordinal = RecordBin::NoCoordinate(no_coordinate_bin);
+        let by_ordinal = RecordBin::ByOrdinal(ordinal_bin);
         if !order.is_by_coordinate() {
             return by_ordinal;
         }
@@ -97,9 +97,9 @@ impl GenomeBins {
             Some(bin) => RecordBin::Placed(bin),
             None if order != SortOrder::Coordinate => by_ordinal,
             None if position < 0 && !record.has_flags(Flags::REVERSE) => by_ordinal,
-            None => {
-                RecordBin::NoReference((i64::from(position) + 1) as usize >> NO_REFERENCE_BIN_SHIFT)
-            }
+            None => RecordBin::UnplacedWithPosition(
+                (i64::from(position) + 1) as usize >> POSITION_BIN_SHIFT,
+            ),
         }
     }
 }
@@ -156,15 +156,15 @@ mod tests {
         use SortOrder::{Coordinate, CoordinatePicard, Keep, QueryName, QueryNamePicard};
         for order in [Coordinate, CoordinatePicard] {
             t(order, 0x14, 0, 20_000, RecordBin::Placed(1));
-            t(order, 0x4, -1, -1, RecordBin::NoCoordinate(5));
+            t(order, 0x4, -1, -1, RecordBin::ByOrdinal(5));
         }
-        t(Coordinate, 0x14, -1, -1, RecordBin::NoReference(0));
-        t(Coordinate, 0x4, -1, 0, RecordBin::NoReference(0));
-        t(Coordinate, 0x4, -1, (1 << 20) - 1, RecordBin::NoReference(1));
-        t(Coordinate, 0x4, -1, i32::MAX, RecordBin::NoReference(2048));
-        t(CoordinatePicard, 0x14, -1, 7, RecordBin::NoCoordinate(5));
+        t(Coordinate, 0x14, -1, -1, RecordBin::UnplacedWithPosition(0));
+        t(Coordinate, 0x4, -1, 0, RecordBin::UnplacedWithPosition(0));
+        t(Coordinate, 0x4, -1, (1 << 20) - 1, RecordBin::UnplacedWithPosition(1));
+        t(Coordinate, 0x4, -1, i32::MAX, RecordBin::UnplacedWithPosition(2048));
+        t(CoordinatePicard, 0x14, -1, 7, RecordBin::ByOrdinal(5));
         for order in [QueryName, QueryNamePicard, Keep] {
-            t(order, 0, 0, 20_000, RecordBin::NoCoordinate(5));
+            t(order, 0, 0, 20_000, RecordBin::ByOrdinal(5));
         }
     }
 }

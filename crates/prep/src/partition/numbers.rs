@@ -7,7 +7,7 @@
 use crate::partition::store::MAX_PARTITIONS;
 
 /// Templates whose records without a coordinate share a bin.
-pub(crate) const NO_COORDINATE_BIN_TEMPLATES: u64 = 1 << 14;
+pub(crate) const ORDINAL_BIN_TEMPLATES: u64 = 1 << 14;
 /// Bits of a template's ordinal that all entries keep.
 const ORDINAL_BITS: u32 = 48;
 
@@ -54,10 +54,10 @@ impl Numbering {
 
     /// Where the records without a coordinate of a template wait: bins are ordered lane by lane and
     /// in each by number.
-    pub(crate) fn no_coordinate_bin(self, ordinal: u64) -> usize {
+    pub(crate) fn ordinal_bin(self, ordinal: u64) -> usize {
         let (lane, number) = self.split(ordinal);
         let lane_bins = (MAX_PARTITIONS / self.lanes).max(1);
-        let bin = (number / NO_COORDINATE_BIN_TEMPLATES) as usize;
+        let bin = (number / ORDINAL_BIN_TEMPLATES) as usize;
         lane * lane_bins + bin.min(lane_bins - 1)
     }
 }
@@ -94,8 +94,8 @@ impl TemplateNumbers {
     }
 
     /// Where the records without a coordinate of a template are sorted: bins are ordered by number.
-    pub(crate) fn no_coordinate_bin(&self, ordinal: u64) -> usize {
-        Numbering::of_lanes(1).no_coordinate_bin(self.number(ordinal))
+    pub(crate) fn ordinal_bin(&self, ordinal: u64) -> usize {
+        Numbering::of_lanes(1).ordinal_bin(self.number(ordinal))
     }
 
     /// Templates of all lanes.
@@ -145,7 +145,7 @@ mod tests {
             let all: Vec<u64> = all.collect();
             assert!(all.is_sorted() && all.iter().all(|it| it >> 48 == 0), "{lanes}");
             assert!(all.iter().map(|it| numbers.number(*it)).eq(0..numbers.total()), "{lanes}");
-            assert!(all.iter().map(|it| numbering.no_coordinate_bin(*it)).is_sorted());
+            assert!(all.iter().map(|it| numbering.ordinal_bin(*it)).is_sorted());
         }
     }
 
@@ -153,11 +153,11 @@ mod tests {
     fn a_lane_has_bins_of_its_own_however_long_it_is() {
         let numbering = Numbering::of_lanes(3);
         let last = |lane| numbering.first_ordinal(lane) + numbering.most_templates() - 1;
-        let first = |lane| numbering.no_coordinate_bin(numbering.first_ordinal(lane));
-        assert!(numbering.no_coordinate_bin(last(0)) < first(1));
-        assert!(numbering.no_coordinate_bin(last(1)) < first(2));
-        assert!(numbering.no_coordinate_bin(last(2)) < MAX_PARTITIONS);
-        let bin = NO_COORDINATE_BIN_TEMPLATES;
-        assert_eq!(numbering.no_coordinate_bin(numbering.first_ordinal(1) + bin), first(1) + 1);
+        let first = |lane| numbering.ordinal_bin(numbering.first_ordinal(lane));
+        assert!(numbering.ordinal_bin(last(0)) < first(1));
+        assert!(numbering.ordinal_bin(last(1)) < first(2));
+        assert!(numbering.ordinal_bin(last(2)) < MAX_PARTITIONS);
+        let bin = ORDINAL_BIN_TEMPLATES;
+        assert_eq!(numbering.ordinal_bin(numbering.first_ordinal(1) + bin), first(1) + 1);
     }
 }

@@ -263,7 +263,7 @@ struct ByNumber<'m> {
 
 impl Placer for ByNumber<'_> {
     fn place(&mut self, ordinal: u64, _body: &[u8]) -> Result<usize, RecordError> {
-        let bin = self.numbers.no_coordinate_bin(template_of(ordinal));
+        let bin = self.numbers.ordinal_bin(template_of(ordinal));
         let (first, last) = self.open.unwrap_or((bin, bin));
         self.open = Some((first.min(bin), last.max(bin)));
         Ok(bin)

@@ -210,7 +210,7 @@ fn records_of_lanes_come_to_be_as_those_of_one() {
                 assert_eq!(collector.collect_each(template, &mut scratch).unwrap(), 1);
             }
             (0..numbering.lanes()).for_each(|lane| collector.end_lane(lane));
-            collector.into_collected().no_coordinate
+            collector.into_collected().by_ordinal
         };
         let numbering = Numbering::of_lanes(lanes.len());
         let mut ordinals: Vec<u64> = Vec::new();
@@ -235,7 +235,7 @@ fn records_of_lanes_come_to_be_as_those_of_one() {
         assert_eq!(bodies(&moved), bodies(&expected));
         assert_eq!(backing.ledger.charged_bytes(), 0);
     };
-    let bin = crate::partition::numbers::NO_COORDINATE_BIN_TEMPLATES;
+    let bin = crate::partition::numbers::ORDINAL_BIN_TEMPLATES;
     t(&[5], 1 << 20);
     t(&[0, 3, 0, 2], 1 << 20);
     t(&[bin - 1, bin + 1, 1], 1 << 30);

@@ -2,7 +2,7 @@
 //! records.
 //!
 //! ```text
-//! Collected ─► resolve ─► redistribute ─► recalibrate ─► write ─► Prepared
+//! Collected ─► resolve ─► redistribute ─► recalibrate ─► finish ─► PipelineOutput
 //!              marks      orders by       counts, what    sorted,
 //!                         name            applies them    encoded
 //! ```
@@ -49,18 +49,19 @@ pub enum Phase {
     Ingest,
     /// Which records are duplicates.
     Resolve,
-    /// Records without a place on the reference, to where they are sorted.
+    /// In orders by name, records to partitions by name. Where lanes were read side by side, the
+    /// records without a reference to bins by their number in the whole input.
     Redistribute,
     /// What recalibration counts.
     Recalibrate,
-    /// The output.
-    Write,
+    /// Records sorted, encoded and written.
+    Finish,
 }
 
 impl Phase {
     /// All of them, in order.
     pub const ALL: [Self; 5] =
-        [Self::Ingest, Self::Resolve, Self::Redistribute, Self::Recalibrate, Self::Write];
+        [Self::Ingest, Self::Resolve, Self::Redistribute, Self::Recalibrate, Self::Finish];
 
     /// As reports call it.
     #[must_use]
@@ -70,13 +71,13 @@ impl Phase {
             Self::Resolve => "resolve",
             Self::Redistribute => "redistribute",
             Self::Recalibrate => "recalibrate",
-            Self::Write => "finish",
+            Self::Finish => "finish",
         }
     }
 }
 
 /// Records on which the pipeline works.
-pub struct Input<'a> {
+pub struct PipelineInput<'a> {
     /// The records, and read ends where duplicates are to be marked.
     pub collected: Collected<'a>,
     /// Memory and spilled data.
@@ -88,7 +89,7 @@ pub struct Input<'a> {
 }
 
 /// What the pipeline is to do.
-pub struct Request<'a> {
+pub struct PipelineRequest<'a> {
     /// Whose decisions on duplicates.
     pub duplicate_mode: DuplicateMode,
     /// How duplicates are found.
@@ -98,7 +99,7 @@ pub struct Request<'a> {
 }
 
 /// What a command does in the course of the pipeline.
-pub trait Command {
+pub trait PipelineCallbacks {
     /// What can go wrong.
     type Error: From<SpillError>
         + From<ResolveError>
@@ -164,7 +165,7 @@ pub trait Command {
 }
 
 /// What the pipeline has made.
-pub struct Prepared {
+pub struct PipelineOutput {
     /// What was written.
     pub finished: Finished,
     /// What makes the index, if one is requested, and numbers containers.
@@ -181,15 +182,15 @@ pub struct Prepared {
 ///
 /// # Errors
 /// The first failure of any phase.
-pub fn run<C: Command, K: Checkpoints<Error = C::Error>>(
-    input: Input<'_>,
-    request: &Request<'_>,
+pub fn run<C: PipelineCallbacks, K: Checkpoints<Error = C::Error>>(
+    input: PipelineInput<'_>,
+    request: &PipelineRequest<'_>,
     (command, kept): (&C, Option<&mut K>),
     outputs: &mut [Output],
     trace: &FinishTrace,
-) -> Result<Prepared, C::Error> {
-    let Input { collected, backing, numbers, names } = input;
-    let Collected { placed, no_coordinate, no_reference, ends } = collected;
+) -> Result<PipelineOutput, C::Error> {
+    let PipelineInput { collected, backing, numbers, names } = input;
+    let Collected { placed, by_ordinal, unplaced_with_position, ends } = collected;
     let mut pipeline = Pipeline { request, command, kept, backing, numbers };
     if request.duplicates.umi_distance.is_some() {
         let bytes = DuplicateMarks::families_bytes(pipeline.numbers.total());
@@ -198,10 +199,10 @@ pub fn run<C: Command, K: Checkpoints<Error = C::Error>>(
     let resolved = ends.map(|ends| pipeline.resolve(ends)).transpose()?;
     command.end_phase(Phase::Resolve);
 
-    let no_coordinate = pipeline.redistribute(no_coordinate, names)?;
+    let by_ordinal = pipeline.redistribute(by_ordinal, names)?;
     command.end_phase(Phase::Redistribute);
 
-    let stores = [&placed, &no_coordinate, &no_reference];
+    let stores = [&placed, &by_ordinal, &unplaced_with_position];
     let marks = resolved.as_ref().map(|(marks, _)| marks);
     let records = StoredRecords { stores: &stores, backing, marks };
     let reference = command.reference(&records)?;
@@ -213,7 +214,7 @@ pub fn run<C: Command, K: Checkpoints<Error = C::Error>>(
 
     let bases = Bases { compared: compared.as_deref(), referred: referred.as_deref() };
     let prepared = pipeline.write(&records, (applier.as_ref(), bases), outputs, trace)?;
-    Ok(Prepared { duplicates: resolved.map(|(_, counters)| counters), ..prepared })
+    Ok(PipelineOutput { duplicates: resolved.map(|(_, counters)| counters), ..prepared })
 }
 
 /// Bases of the reference that writing wants.
@@ -227,14 +228,14 @@ struct Bases<'a> {
 
 /// What the phases share.
 struct Pipeline<'a, 'r, C, K> {
-    request: &'r Request<'r>,
+    request: &'r PipelineRequest<'r>,
     command: &'r C,
     kept: Option<&'r mut K>,
     backing: &'a Backing,
     numbers: TemplateNumbers,
 }
 
-impl<'a, C: Command, K: Checkpoints<Error = C::Error>> Pipeline<'a, '_, C, K> {
+impl<'a, C: PipelineCallbacks, K: Checkpoints<Error = C::Error>> Pipeline<'a, '_, C, K> {
     fn load<T: State>(&self, phase: Phase) -> Result<Option<T>, C::Error> {
         Ok(self.kept.as_ref().map(|kept| kept.load(phase, self.backing)).transpose()?.flatten())
     }
@@ -324,10 +325,10 @@ impl<'a, C: Command, K: Checkpoints<Error = C::Error>> Pipeline<'a, '_, C, K> {
         (applier, bases): (Option<&Applier>, Bases<'_>),
         outputs: &mut [Output],
         trace: &FinishTrace,
-    ) -> Result<Prepared, C::Error> {
+    ) -> Result<PipelineOutput, C::Error> {
         let (command, request) = (self.command, &self.request.output);
         // Relaxed: a count to be shown.
-        let watch = || command.watch(Phase::Write, trace.records.load(Ordering::Relaxed));
+        let watch = || command.watch(Phase::Finish, trace.records.load(Ordering::Relaxed));
         let Bases { compared, referred } = bases;
         let mut writing = Writing::new(request, records, (applier, compared), trace, &watch)
             .referring_to(referred);
@@ -362,7 +363,7 @@ impl<'a, C: Command, K: Checkpoints<Error = C::Error>> Pipeline<'a, '_, C, K> {
         let counted = compared.filter(|_| request.metrics.gc_bias);
         let gc_windows = counted.map(|it| GcWindows::count(it, request.threads)).transpose()?;
         let Written { finished, index, .. } = written;
-        Ok(Prepared { finished, index, duplicates: None, metrics, gc_windows })
+        Ok(PipelineOutput { finished, index, duplicates: None, metrics, gc_windows })
     }
 }
 

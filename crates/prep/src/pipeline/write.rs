@@ -101,7 +101,7 @@ impl<'a> Writing<'a> {
                 .map(|sequences| Referred { sequences, read_groups: &self.read_groups }),
             remove_duplicates: request.remove_duplicates,
             editor: (!self.changes.is_empty()).then_some(&self.changes),
-            observer: (!request.metrics.is_empty()).then_some(&self.metrics),
+            visitor: (!request.metrics.is_empty()).then_some(&self.metrics),
             trace: self.trace,
             watch: self.watch,
         }

@@ -7,8 +7,9 @@
 //! change of an alignment. Duplicates, sorting and recalibration come between the stages that
 //! change records and the two that remove tags: [`Steps::split_late`].
 //!
-//! Whoever wants another step implements [`RecordStep`] or [`TemplateStep`];
-//! `crates/prep/examples/trim_names.rs` is a whole example.
+//! Another step implements [`RecordStep`]; `crates/prep/examples/trim_names.rs` is a whole example.
+//! One that needs all records of a template implements `TemplateStep`, in this crate, and input
+//! has to be grouped by name for it.
 
 use seqloom_format::bam::edit::EditError;
 use seqloom_format::bam::{Header, HeaderError, RecordError};

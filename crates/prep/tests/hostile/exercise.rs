@@ -6,8 +6,8 @@ use std::sync::Arc;
 use seqloom_format::bam::{Header, RecordRef, framed_records};
 use seqloom_format::bed::BedIntervals;
 use seqloom_prep::duplicates::{
-    DuplicateMode, DuplicateOptions, DuplicationCounters, FragmentEnd, LibraryTable, PairEnd,
-    PairedMarker, ReadEndOptions, examine_template, resolve_pairs,
+    DuplicateMode, DuplicateOptions, DuplicationCounters, FragmentEnd, LibraryTable, PairEnds,
+    PairedEndMarker, ReadEndOptions, examine_template, resolve_pairs,
 };
 use seqloom_prep::finish::VisitorSource;
 use seqloom_prep::input::ReferenceSequences;
@@ -26,7 +26,7 @@ const HEADER: &[u8] = b"@HD\tVN:1.6\n@SQ\tSN:c\tLN:9\n@RG\tID:a\tLB:x\n@RG\tID:b
 struct Ignored;
 
 impl seqloom_prep::duplicates::MarkSink for Ignored {
-    fn mark_optical(&mut self, _: &PairEnd) {}
+    fn mark_optical(&mut self, _: &PairEnds) {}
 
     fn mark(&mut self, template: u64, _: seqloom_prep::duplicates::MarkedReads) {
         assert!(template < 2);
@@ -51,10 +51,10 @@ pub(crate) fn template(records: &[u8]) {
                 assert_eq!(FragmentEnd::from_bytes(&end.to_bytes()), *end);
             }
             for end in ends.markers.iter().flatten() {
-                assert_eq!(PairedMarker::from_bytes(&end.to_bytes()), *end);
+                assert_eq!(PairedEndMarker::from_bytes(&end.to_bytes()), *end);
             }
             if let Some(pair) = ends.pair {
-                assert_eq!(PairEnd::from_bytes(&pair.to_bytes()), pair);
+                assert_eq!(PairEnds::from_bytes(&pair.to_bytes()), pair);
                 pairs.push(pair);
             }
         }

@@ -16,8 +16,8 @@ use std::process::Command;
 use seqloom_format::bam::{Flags, Header, RecordRef, framed_records, set_duplicate};
 use seqloom_prep::duplicates::{
     BarcodeTags, DuplicateMarks, DuplicateMode, DuplicateOptions, DuplicationCounters, FragmentEnd,
-    LibraryTable, LocationSource, PairEnd, PairedMarker, PartitionEnds, PicardVersion,
-    ReadEndOptions, examine_template, resolve,
+    LibraryTable, LocationSource, PairEnds, PairedEndMarker, PartitionEnds, PicardVersion,
+    ReadEndOptions, examine_template, resolve_partition,
 };
 use seqloom_prep::metrics::{TalliedRecord, Tally};
 use seqloom_report::flagstat::write_flagstat;
@@ -123,12 +123,12 @@ fn run_ours(header: &Header, records: &[u8], settings: &Settings) -> Ours {
     }
     let marks = DuplicateMarks::new(templates, settings.mode);
     for part in 0..PARTITIONS {
-        let mut pairs: Vec<_> = pairs[part].iter().map(PairEnd::from_bytes).collect();
+        let mut pairs: Vec<_> = pairs[part].iter().map(PairEnds::from_bytes).collect();
         let mut fragments: Vec<_> = fragments[part].iter().map(FragmentEnd::from_bytes).collect();
-        let markers = markers[part].iter().map(PairedMarker::from_bytes);
+        let markers = markers[part].iter().map(PairedEndMarker::from_bytes);
         let mut counts = DuplicationCounters::new(libraries);
         let ends = PartitionEnds { pairs: &mut pairs, fragments: &mut fragments, markers };
-        resolve(ends, &settings.options, &mut &marks, &mut counts);
+        resolve_partition(ends, &settings.options, &mut &marks, &mut counts);
         counters.merge(&counts);
     }
     let mut metrics = String::new();

@@ -4,7 +4,7 @@ use super::*;
 use crate::duplicates::{DuplicateMode, MarkedReads};
 use crate::partition::collect::{Collected, Collector, Destination};
 use crate::partition::genome_bins::GenomeBins;
-use crate::partition::numbers::NO_COORDINATE_BIN_TEMPLATES;
+use crate::partition::numbers::ORDINAL_BIN_TEMPLATES;
 use crate::test_records::{backing, body, records, references};
 use seqloom_format::PackedTemplates;
 use seqloom_format::bam::set_duplicate;
@@ -132,7 +132,7 @@ fn finish_with(
             });
         }
     });
-    let Collected { placed, no_coordinate, no_reference, .. } = collector.into_collected();
+    let Collected { placed, by_ordinal, unplaced_with_position, .. } = collector.into_collected();
     let folder = tempfile::tempdir().unwrap();
     let paths: Vec<_> = (0..setup.stripes).map(|i| folder.path().join(i.to_string())).collect();
     let mut outputs: Vec<_> = paths.iter().map(|path| Output::create(path).unwrap()).collect();
@@ -140,7 +140,7 @@ fn finish_with(
     let mut index = OutputIndex::Bins(builder);
     let marks = setup.marks.then(marks);
     let threads = NonZeroUsize::new(setup.threads).unwrap();
-    let stores = [&placed, &no_coordinate, &no_reference];
+    let stores = [&placed, &by_ordinal, &unplaced_with_position];
     let stored = StoredRecords { stores: &stores, backing: &backing, marks: marks.as_ref() };
     if let Some(visitor) = hooks.visitor {
         let seen = &AtomicU64::new(0);
@@ -157,7 +157,7 @@ fn finish_with(
         referred: None,
         remove_duplicates: setup.remove,
         editor: hooks.editor,
-        observer: hooks.observer,
+        visitor: hooks.observer,
         trace: &FinishTrace::default(),
         watch: &|| true,
     };
@@ -271,7 +271,7 @@ fn text_is_the_same_records() {
 
 #[test]
 fn records_without_a_coordinate_stay_in_input_order_across_bins() {
-    let count = 2 * NO_COORDINATE_BIN_TEMPLATES + 5;
+    let count = 2 * ORDINAL_BIN_TEMPLATES + 5;
     let templates: Vec<_> =
         (0..count).map(|i| vec![body(&format!("u{i}"), 0x4, -1, -1, 10)]).collect();
     let setup = Setup { marks: false, memory_bytes: 0, threads: 3, ..SETUP };
@@ -296,7 +296,8 @@ fn a_failing_output_stops_all_and_leaves_no_worker_waiting() {
         let collector = Collector::new(&backing, 1 << 16, Destination::by_coordinate(&bins), None);
         let mut scratch = StoreScratch::new().unwrap();
         collector.collect(&packed(0, &templates), &mut scratch).unwrap();
-        let Collected { placed, no_coordinate, no_reference, .. } = collector.into_collected();
+        let Collected { placed, by_ordinal, unplaced_with_position, .. } =
+            collector.into_collected();
         let full = || Output::create(std::path::Path::new("/dev/full")).unwrap();
         let options = FinishOptions {
             threads: NonZeroUsize::new(5).unwrap(),
@@ -306,11 +307,11 @@ fn a_failing_output_stops_all_and_leaves_no_worker_waiting() {
             referred: None,
             remove_duplicates: false,
             editor: None,
-            observer: None,
+            visitor: None,
             trace: &FinishTrace::default(),
             watch: &|| true,
         };
-        let stores = [&placed, &no_coordinate, &no_reference];
+        let stores = [&placed, &by_ordinal, &unplaced_with_position];
         let plan = UnitPlan::new(&stores, UNIT_BYTES);
         let stored = StoredRecords { stores: &stores, backing: &backing, marks: None };
         let mut outputs: Vec<_> = (0..stripes).map(|_| full()).collect();

@@ -244,7 +244,7 @@ impl GatheredMetrics {
     }
 }
 
-/// Counts what it is shown; to be the observer of the finish phase.
+/// Counts what it is shown; the visitor of the finish phase.
 #[derive(Debug)]
 pub struct MetricsVisitors<'a> {
     request: MetricsRequest,

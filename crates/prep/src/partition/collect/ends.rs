@@ -14,7 +14,7 @@ use crate::duplicates::read_end::{
     ReadEndOptions, ReadEnds, RecordEnds, examine_single, examine_template, group_of,
 };
 use crate::duplicates::{
-    DuplicateMode, FragmentEnd, LibraryTable, MateEnd, PairEnd, PairedMarker, Relative, UmiForm,
+    DuplicateMode, FragmentEnd, LibraryTable, MateEnd, PairEnds, PairedEndMarker, Relative, UmiForm,
 };
 use crate::partition::store::{Backing, ChunkStore, SavedStore, StoreScratch};
 
@@ -183,7 +183,7 @@ impl<'a> EndCollector<'a> {
     /// When a full chunk cannot be spilled.
     pub(crate) fn append_pair(
         &self,
-        pair: &PairEnd,
+        pair: &PairEnds,
         scratch: &mut StoreScratch,
     ) -> Result<(), SpillError> {
         let umi = pair.umi.to_le_bytes();
@@ -203,7 +203,7 @@ impl<'a> EndCollector<'a> {
 
     fn append_marker(
         &self,
-        marker: &PairedMarker,
+        marker: &PairedEndMarker,
         scratch: &mut StoreScratch,
     ) -> Result<(), SpillError> {
         let umi = marker.umi.to_le_bytes();
@@ -217,9 +217,9 @@ impl<'a> EndCollector<'a> {
     }
 
     /// Decodes all entries of a run of chunks.
-    pub(crate) fn pairs_of(&self, bytes: &[u8]) -> impl Iterator<Item = PairEnd> {
+    pub(crate) fn pairs_of(&self, bytes: &[u8]) -> impl Iterator<Item = PairEnds> {
         let entries = self.umi_form().entries(bytes);
-        entries.map(|(form, umi)| PairEnd { umi, ..PairEnd::from_bytes(form) })
+        entries.map(|(form, umi)| PairEnds { umi, ..PairEnds::from_bytes(form) })
     }
 
     /// As [`EndCollector::pairs_of`].
@@ -235,9 +235,9 @@ impl<'a> EndCollector<'a> {
     }
 
     /// As [`EndCollector::pairs_of`].
-    pub(crate) fn markers_of(&self, bytes: &[u8]) -> impl Iterator<Item = PairedMarker> {
+    pub(crate) fn markers_of(&self, bytes: &[u8]) -> impl Iterator<Item = PairedEndMarker> {
         let entries = self.umi_form().entries(bytes);
-        entries.map(|(form, umi)| PairedMarker { umi, ..PairedMarker::from_bytes(form) })
+        entries.map(|(form, umi)| PairedEndMarker { umi, ..PairedEndMarker::from_bytes(form) })
     }
 }
 

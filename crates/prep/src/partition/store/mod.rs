@@ -63,7 +63,7 @@ struct Partition {
 /// Where stores keep what does not fit, and what they may keep.
 #[derive(Debug)]
 pub struct Backing {
-    /// Memory of the run.
+    /// Memory for stored records and what works on them.
     pub ledger: Ledger,
     /// Where chunks go when the ledger is full.
     pub spill: SpillFile,

@@ -58,16 +58,17 @@ pub(crate) fn records(path: &Path) -> Vec<Vec<u8>> {
 /// Records on their way.
 struct Stores<'a> {
     placed: ChunkStore<'a>,
-    no_coordinate: ChunkStore<'a>,
-    no_reference: ChunkStore<'a>,
+    by_ordinal: ChunkStore<'a>,
+    unplaced_with_position: ChunkStore<'a>,
     names: NameSample,
 }
 
 /// Collects all records; workers take every n-th batch.
 fn collect<'a>(input: &Input, order: SortOrder, setup: &Setup, backing: &'a Backing) -> Stores<'a> {
     let store = || ChunkStore::new(backing, setup.chunk_bytes);
-    let (placed, no_coordinate, no_reference) = (store(), store(), store());
-    let stores = Stores { placed, no_coordinate, no_reference, names: NameSample::default() };
+    let (placed, by_ordinal, unplaced_with_position) = (store(), store(), store());
+    let stores =
+        Stores { placed, by_ordinal, unplaced_with_position, names: NameSample::default() };
     let bins = GenomeBins::new(&input.references);
     let batches: Vec<_> = input.bodies.chunks(300).zip((0..).step_by(300)).collect();
     std::thread::scope(|scope| {
@@ -98,11 +99,11 @@ fn put(
     let (ordinal, size) = ((template << 16).to_le_bytes(), (body.len() as u32).to_le_bytes());
     let (store, bin) = match bins.bin_of_record(order, template as usize >> 14, &record) {
         RecordBin::Placed(bin) => (&stores.placed, bin),
-        RecordBin::NoCoordinate(bin) => {
+        RecordBin::ByOrdinal(bin) => {
             stores.names.add(record.name());
-            (&stores.no_coordinate, bin)
+            (&stores.by_ordinal, bin)
         }
-        RecordBin::NoReference(bin) => (&stores.no_reference, bin),
+        RecordBin::UnplacedWithPosition(bin) => (&stores.unplaced_with_position, bin),
     };
     store.append(bin, &[&ordinal, &size, body], scratch).unwrap();
 }
@@ -112,11 +113,11 @@ pub(crate) fn sort(input: &Input, order: SortOrder, setup: &Setup, path: &Path) 
     let spill = SpillFile::create(&[std::env::temp_dir()]).unwrap();
     let backing = Backing { ledger: Ledger::new(setup.memory_bytes), spill };
     let threads = NonZeroUsize::new(setup.threads).unwrap();
-    let Stores { placed, mut no_coordinate, no_reference, names } =
+    let Stores { placed, mut by_ordinal, unplaced_with_position, names } =
         collect(input, order, setup, &backing);
     if order.is_by_name() || order == SortOrder::CoordinatePicard {
         let resources = PhaseResources { backing: &backing, threads, watch: &|| true };
-        no_coordinate = by_name(no_coordinate, &names, order, &resources).unwrap();
+        by_ordinal = by_name(by_ordinal, &names, order, &resources).unwrap();
     }
     let mut output = Output::create(path).unwrap();
     let mut header = Header::from_references(input.references.clone());
@@ -136,11 +137,11 @@ pub(crate) fn sort(input: &Input, order: SortOrder, setup: &Setup, path: &Path) 
         referred: None,
         remove_duplicates: false,
         editor: None,
-        observer: None,
+        visitor: None,
         trace: &FinishTrace::default(),
         watch: &|| true,
     };
-    let stores = [&placed, &no_coordinate, &no_reference];
+    let stores = [&placed, &by_ordinal, &unplaced_with_position];
     let plan = finish::UnitPlan::new(&stores, finish::UNIT_BYTES);
     let stored = StoredRecords { stores: &stores, backing: &backing, marks: None };
     let outputs = std::slice::from_mut(&mut output);
