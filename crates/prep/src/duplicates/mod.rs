@@ -1,10 +1,11 @@
 //! Duplicate marking with the exact decisions of Picard MarkDuplicates, without its second pass.
 //!
 //! While records stream by, [`read_end`] turns each template into small fixed-size entries
-//! ([`PairEnds`], [`FragmentEnd`], [`PairedEndMarker`]). Entries go to partitions by a fixed hash of
-//! what makes two of them comparable, so every set of possible duplicates is in one partition
+//! ([`PairEnds`], [`FragmentEnd`], [`PairedEndMarker`]). Entries go to partitions by a fixed hash
+//! of what makes two of them comparable, so every set of possible duplicates is in one partition
 //! and partitions are resolved in parallel, by `phase` ([`resolve_all`]), into one bitmap over
-//! templates ([`DuplicateMarks`]); which of a set is the original is decided in `resolve`. The final pass only tests a bit.
+//! templates ([`DuplicateMarks`]); which of a set is the original is decided in `resolve`. The
+//! final pass only tests a bit.
 
 pub(crate) mod barcode;
 mod entry;

@@ -45,8 +45,8 @@ impl OpticalFinder {
         self.distance_px.is_some()
     }
 
-    /// The optical duplicates in one pair set, given in Picard's order; `original` is the pair that is
-    /// no duplicate at all.
+    /// The optical duplicates in one pair set, given in Picard's order; `original` is the pair that
+    /// is no duplicate at all.
     ///
     /// Members whose reads are the other way round (read 1 forward or reverse) came from different
     /// strands of the molecule, so such lists are searched apart.
@@ -87,8 +87,8 @@ impl OpticalFinder {
         }
     }
 
-    /// Lists of two or three: first those near the original, then of every other two the later one, or
-    /// the earlier one where the later is optical already.
+    /// Lists of two or three: first those near the original, then of every other two the later one,
+    /// or the earlier one where the later is optical already.
     fn find_pairwise(&mut self, set: &[PairEnds], original: usize, distance: u32) {
         let mut is_optical = [false; PAIRWISE_MAX];
         let members = self.list.len();

@@ -19,8 +19,8 @@ pub struct PartitionEnds<'a, M> {
     pub markers: M,
 }
 
-/// Resolves one partition whose entries are all in memory: pair sets, then fragment sets. A run does
-/// the same chunk by chunk ([`super::resolve_all`]); tests compare this with Picard.
+/// Resolves one partition whose entries are all in memory: pair sets, then fragment sets. A run
+/// does the same chunk by chunk ([`super::resolve_all`]); tests compare this with Picard.
 ///
 /// The lists are sorted in place. The outcome depends on the entries only, not on their order.
 pub fn resolve_partition(
@@ -68,8 +68,8 @@ pub fn resolve_pairs(
     }
 }
 
-/// Marks all but the original of one set, which is in Picard's order ([`PairEnds::order`]): the pair
-/// with the highest score, of equals the first.
+/// Marks all but the original of one set, which is in Picard's order ([`PairEnds::order`]): the
+/// pair with the highest score, of equals the first.
 fn resolve_set(
     set: &[PairEnds],
     finder: &mut OpticalFinder,
