@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use seqloom_report::page::Page;
 
 use crate::campaign::measured::Measured;
-use crate::methylation;
 use crate::output::{Results, read_facts, read_table};
 use crate::paper::catalogue::{self, MINUTES, PAPERS, Paper, State};
 use crate::paper::gamaarachchi::{self, CALLING, READING};
@@ -16,12 +15,14 @@ use crate::predict::published::Published;
 use crate::prep_memory;
 use crate::schedule::{self, Schedule};
 use crate::signal_io;
+use crate::{methylation, parsing};
 use seqloom_runtime::machine;
 
 use seqloom_terminal::error::Interrupted;
 use seqloom_terminal::{Console, UsageError, print, signals};
 
 use super::methylation::MethylationArguments;
+use super::parsing::ParsingArguments;
 use super::prep_memory::PrepMemoryArguments;
 use super::run::RunArguments;
 use super::schedule::ScheduleArguments;
@@ -68,10 +69,11 @@ pub(crate) struct PaperArguments {
     #[arg(long, value_name = "FILE")]
     bam: Option<PathBuf>,
     /// Their reference; for costanza2019 a .dict or BAM with the sequences of the new header, for
-    /// misale2014 an index, as `align` takes it
+    /// --reads an index of their genome, as `align` takes it
     #[arg(long, value_name = "FASTA")]
     reference: Option<PathBuf>,
-    /// Reads for misale2014, of a file or of two of mates
+    /// Reads for misale2014, and for the locks of langmead2018 with an engine that aligns, of a file
+    /// of plain FASTQ or of two of mates
     #[arg(long, value_name = "FASTQ")]
     reads: Vec<PathBuf>,
     /// seqloom, built with --features system-allocator, for the allocators of costanza2019
@@ -181,7 +183,20 @@ fn langmead(
 ) -> seqloom_terminal::Result<(Page, seqloom_terminal::Result<()>)> {
     let published = arguments.published.as_deref().map(Published::read).transpose()?;
     let (measured, ended) = campaign(arguments, "langmead", out, console)?;
-    let sources = langmead::Sources { published: published.as_ref(), measured: measured.as_ref() };
+    let (has_reads, name) = (!arguments.reads.is_empty(), "parsing");
+    let parsing = if arguments.measured.is_some() {
+        recorded(&arguments.measured.as_deref().unwrap_or(out).join(name), &parsing::RESULTS)?
+    } else if has_reads && (is_wanted("Figure 3") || is_wanted("Figure 4")) {
+        let measure = |folder| super::parsing::run(&parsings(arguments, folder)?, console);
+        Some(runs(arguments, out, (name, &parsing::RESULTS), measure)?)
+    } else {
+        None
+    };
+    let sources = langmead::Sources {
+        published: published.as_ref(),
+        measured: measured.as_ref(),
+        parsing: parsing.as_ref(),
+    };
     Ok((sources.page(paper, is_wanted), ended))
 }
 
@@ -350,10 +365,35 @@ fn preparation(
     })
 }
 
-fn schedules(arguments: &PaperArguments, out: PathBuf) -> Result<ScheduleArguments, UsageError> {
+/// One thread, and twice as many up to all cores.
+fn threads() -> Vec<u32> {
     let cores = machine::available_cores().get() as u32;
     let mut threads: Vec<u32> = (0..).map(|power| 1 << power).take_while(|n| n < &cores).collect();
     threads.push(cores);
+    threads
+}
+
+/// The paper's locks in our words.
+const LOCKS: [&str; 4] = ["tinythread", "tbb-spin", "standard", "mcs"];
+
+fn parsings(arguments: &PaperArguments, out: PathBuf) -> Result<ParsingArguments, UsageError> {
+    let names = |locks: &[&str]| locks.iter().map(|&lock| lock.to_owned()).collect::<Vec<_>>();
+    Ok(ParsingArguments {
+        again: None,
+        work: Some(out.join("work")),
+        out,
+        reads: 0,
+        input: arguments.reads.clone(),
+        reference: Some(required(arguments.reference.as_ref(), "--reference")?),
+        units: vec![12_288],
+        locks: few(arguments, &names(&LOCKS), &names(&LOCKS[2..3])),
+        threads: few(arguments, &threads(), &FEW_WORKERS),
+        repeats: if arguments.smoke { 1 } else { 3 },
+        budget_minutes: Some(arguments.budget_minutes),
+    })
+}
+
+fn schedules(arguments: &PaperArguments, out: PathBuf) -> Result<ScheduleArguments, UsageError> {
     Ok(ScheduleArguments {
         again: None,
         work: Some(out.join("work")),
@@ -365,7 +405,7 @@ fn schedules(arguments: &PaperArguments, out: PathBuf) -> Result<ScheduleArgumen
             None => vec![required(None, "--reads")?],
         },
         reference: Some(required(arguments.reference.as_ref(), "--reference")?),
-        threads: few(arguments, &threads, &FEW_WORKERS),
+        threads: few(arguments, &threads(), &FEW_WORKERS),
         engines: vec!["end-to-end".to_owned()],
         schedules: few(arguments, &[], &[Schedule::Pull, Schedule::Farm]),
         repeats: if arguments.smoke { 1 } else { 5 },

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use crate::output::Fact;
-use crate::parsing::{self, Parsing};
+use crate::parsing::{self, END_TO_END, ENGINE, Input, Parsing};
 use seqloom_locks::Kind;
 use seqloom_runtime::machine;
 
 use super::locks::kinds;
-use seqloom_terminal::Console;
+use seqloom_terminal::{Console, UsageError};
 
 /// Arguments of `seqloom-lab parsing`.
 #[derive(Debug, clap::Args)]
@@ -16,28 +16,38 @@ use seqloom_terminal::Console;
 pub(crate) struct ParsingArguments {
     /// Where table, plots and report go
     #[arg(long, value_name = "DIR", default_value = "out/lab/parsing")]
-    out: PathBuf,
+    pub(super) out: PathBuf,
     /// Run nothing: write the report of this folder once more from its table
     #[arg(long, value_name = "DIR", conflicts_with_all = ["out", "work"])]
-    again: Option<PathBuf>,
+    pub(super) again: Option<PathBuf>,
     /// Where files to read are made [default: a folder of the system's temporary folder]
     #[arg(long, value_name = "DIR")]
-    work: Option<PathBuf>,
+    pub(super) work: Option<PathBuf>,
     /// Reads of each file
     #[arg(long, value_name = "N", default_value_t = 400_000)]
-    reads: u64,
+    pub(super) reads: u64,
+    /// Reads of a file of plain FASTQ, or of two of mates, in place of those that are made
+    #[arg(long, value_name = "FASTQ", conflicts_with = "reads")]
+    pub(super) input: Vec<PathBuf>,
+    /// Index of their genome, as `align` takes it: they are aligned as by --mode end-to-end, each by
+    /// itself; else they are given to an engine that does nothing
+    #[arg(long, value_name = "PREFIX", requires = "input")]
+    pub(super) reference: Option<PathBuf>,
     /// Bytes read at a time
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "12288,262144")]
-    units: Vec<usize>,
+    pub(super) units: Vec<usize>,
     /// Locks for O, D, B and L, such as standard,mcs
     #[arg(long, value_name = "LOCK,...", value_delimiter = ',', default_value = "standard")]
-    locks: Vec<String>,
+    pub(super) locks: Vec<String>,
     /// Numbers of threads
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1,2,64")]
-    threads: Vec<u32>,
+    pub(super) threads: Vec<u32>,
     /// Repeats of all runs
     #[arg(long, value_name = "N", default_value_t = 3)]
-    repeats: u32,
+    pub(super) repeats: u32,
+    /// Begin no round of runs after so many minutes
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub(super) budget_minutes: Option<u64>,
 }
 
 /// Runs the experiment and writes its report.
@@ -47,21 +57,36 @@ pub(super) fn run(arguments: &ParsingArguments, console: &Console) -> seqloom_te
     }
     let work = arguments.work.clone();
     let work = work.unwrap_or_else(|| std::env::temp_dir().join("seqloom-lab-parsing"));
+    let input = match arguments.input.len() {
+        0 => Input::Made(arguments.reads.max(1)),
+        1 | 2 => Input::Files(arguments.input.clone()),
+        _ => return Err(UsageError("--input: a file, or two of mates".to_owned()).into()),
+    };
     let experiment = Parsing {
         work,
-        reads: arguments.reads.max(1),
+        input,
+        reference: arguments.reference.clone(),
         units: arguments.units.clone(),
         locks: kinds(&arguments.locks)?.unwrap_or(vec![Kind::Standard]),
         threads: arguments.threads.clone(),
         repeats: arguments.repeats,
+        deadline: arguments.budget_minutes.map(super::schedule::deadline),
     };
     let (table, notes) = experiment.run(&mut |what| console.info(what))?;
     let mut facts = vec![Fact::new("machine", format!("{} cores", machine::available_cores()))];
+    if arguments.reference.is_some() {
+        facts.push(Fact::new(ENGINE, END_TO_END));
+    }
     facts.extend(notes.into_iter().map(|note| Fact::new("data", note)));
+    let words = match &arguments.input[..] {
+        [] => format!("--reads {}", arguments.reads),
+        files => {
+            files.iter().map(|it| format!("--input {}", it.display())).collect::<Vec<_>>().join(" ")
+        }
+    };
     let again = format!(
-        "`make lab && target/release/seqloom-lab parsing --reads {} --repeats {} \
-        --out DIR`",
-        arguments.reads, arguments.repeats
+        "`make lab && target/release/seqloom-lab parsing {words} --repeats {} --out DIR`",
+        arguments.repeats
     );
     facts.push(Fact::new("program", format!("seqloom {}", env!("CARGO_PKG_VERSION"))));
     facts.push(Fact::new("again", again));

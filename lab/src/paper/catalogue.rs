@@ -63,7 +63,7 @@ const LANGMEAD: How = How {
     state: Page,
     command: "seqloom-lab paper langmead2018 --published DIR",
     needs: "seqloom-testkit; bowtie, bowtie2, hisat2, bwa where they are installed; the published \
-            files",
+            files; for --reads FASTQ --reference PREFIX reads, and an index of their genome",
 };
 const CALLING: How = How {
     state: Page,
@@ -120,15 +120,15 @@ pub(crate) const PAPERS: [Paper; 5] = [
                 "Figure 3",
                 "weak scaling by lock",
                 LANGMEAD,
-                "here the aligners as they are, whose lock is what their package has, and our \
-                 modes; no choice of lock with a real engine",
+                "the aligners as they are have the lock of their package; with --reads and \
+                 --reference our end-to-end mode has those of the paper",
             ),
             item(
                 "Figure 4",
                 "weak scaling by way to parse",
                 LANGMEAD,
-                "as Figure 3; O, D, B, L and ours with an engine that does nothing: seqloom-lab \
-                 parsing",
+                "as Figure 3: with --reads and --reference O, D, B, L and ours give reads to our \
+                 end-to-end mode; with an engine that does nothing: seqloom-lab parsing",
             ),
             item(
                 "Figure 5",

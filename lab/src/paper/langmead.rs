@@ -5,7 +5,7 @@ use seqloom_report::page::{Cell, Page, Section};
 use seqloom_report::plot::{Point, Spread};
 
 use super::catalogue::Paper;
-use super::{Series, Titles, figure, state, table};
+use super::{Recorded, Series, Titles, figure, parsing, state, table};
 use crate::campaign::measured::{Level, Measured};
 use crate::output::short;
 use crate::predict::bands::{self, Placement, Question};
@@ -105,6 +105,8 @@ const MODEL_WAYS: [&str; 4] = ["O", "B", "L", "source"];
 pub(crate) struct Sources<'a> {
     pub(crate) published: Option<&'a Published>,
     pub(crate) measured: Option<&'a Measured>,
+    /// Of `seqloom-lab parsing`, with an engine that aligns.
+    pub(crate) parsing: Option<&'a Recorded>,
 }
 
 impl Sources<'_> {
@@ -124,6 +126,9 @@ impl Sources<'_> {
             if is_wanted(label) {
                 page.sections.push(self.curves(title, label, &lines));
             }
+        }
+        if is_wanted("Figure 3") || is_wanted("Figure 4") {
+            page.sections.extend(self.parsing.and_then(parsing::section));
         }
         if is_wanted("Figure 5") {
             page.sections.extend(self.last_programs());

@@ -11,6 +11,7 @@ pub(crate) mod gamaarachchi;
 pub(crate) mod langmead;
 pub(crate) mod lenis;
 pub(crate) mod misale;
+mod parsing;
 
 use seqloom_report::page::{Cell, Figure, Table};
 use seqloom_report::plot::{Line, Plot, Spread, Style};

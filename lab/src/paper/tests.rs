@@ -8,10 +8,10 @@ use serde_json::Value;
 use super::catalogue::{self, PAPERS, Paper, State, by_name};
 use super::{Recorded, costanza, gamaarachchi, langmead, lenis, misale};
 use crate::campaign::measured::Measured;
-use crate::output::{Results, read_facts, read_table};
+use crate::output::{Fact, Results, read_facts, read_table};
 use crate::predict::published::{Published, curves, peaks};
 use crate::table::{Row, Table};
-use crate::{methylation, prep_memory, schedule, signal_io};
+use crate::{methylation, parsing, prep_memory, schedule, signal_io};
 
 fn lab() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -89,7 +89,8 @@ fn langmead() -> &'static Paper {
 #[test]
 fn published_and_measured_points_are_on_one_page() {
     let (published, measured) = (published(), measured());
-    let sources = langmead::Sources { published: Some(&published), measured: Some(&measured) };
+    let sources =
+        langmead::Sources { published: Some(&published), measured: Some(&measured), parsing: None };
     let page = sources.page(langmead(), &all);
     // Four threads that take twice the time of one do twice the work.
     let expected = serde_json::json!([
@@ -118,10 +119,28 @@ fn published_and_measured_points_are_on_one_page() {
 }
 
 #[test]
+fn locks_and_ways_to_parse_are_shown_with_an_engine_that_aligns() {
+    let runs = recorded("parsing", &parsing::RESULTS).unwrap();
+    let page = |parsing: &Recorded| {
+        let sources = langmead::Sources { published: None, measured: None, parsing: Some(parsing) };
+        sources.page(langmead(), &all)
+    };
+    // The recorded runs are of an engine that does nothing.
+    assert!(page(&runs).to_json()["aligned-single-12288"].is_null());
+    let mut facts = runs.facts.clone();
+    facts.push(Fact::new(parsing::ENGINE, parsing::END_TO_END));
+    let page = page(&Recorded { facts, ..runs });
+    let lines = rows(&page, "aligned-single-12288");
+    let one =
+        |name: &str| lines.iter().find(|row| row[0] == name && row[2] == 1).unwrap()[3] == 1.0;
+    assert!(one("O, standard") && one("source"), "{lines:?}");
+}
+
+#[test]
 fn a_busy_machine_has_no_points_and_nothing_is_made_up() {
     let mut measured = measured();
     measured.facts.load_average = 64.0;
-    let sources = langmead::Sources { published: None, measured: Some(&measured) };
+    let sources = langmead::Sources { published: None, measured: Some(&measured), parsing: None };
     let page = sources.page(langmead(), &all);
     assert!(page.sections.iter().all(|it| it.figures.iter().all(|of| of.plot.is_none())));
     assert_eq!(rows(&page, "table-3"), [] as [Vec<Value>; 0]);

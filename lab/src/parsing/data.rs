@@ -11,6 +11,8 @@ use super::ways::Way;
 use crate::experiment::LabError;
 use crate::random::SplitMix;
 
+/// Lines of a read.
+const LINES: u64 = 4;
 /// Bases of a read.
 const READ_BP: usize = 100;
 /// Text of a BGZF block of whole reads: below what a block holds, reads being of unequal length.
@@ -42,10 +44,21 @@ impl Files {
     }
 }
 
+/// The reads of the files.
+#[derive(Debug, Clone)]
+pub(crate) enum Input {
+    /// Random ones, which are made, so many in each of two files.
+    Made(u64),
+    /// Of plain FASTQ, one or two of a pair.
+    Files(Vec<PathBuf>),
+}
+
 /// A folder of such files.
 #[derive(Debug)]
 pub(super) struct Data {
     folder: PathBuf,
+    /// Files of plain text.
+    mates: usize,
     /// Reads of each file.
     pub(super) reads: u64,
     /// Text of the first file in bytes.
@@ -55,15 +68,28 @@ pub(super) struct Data {
 }
 
 impl Data {
-    /// Makes `reads` reads a file, and blocks for each of `units`.
-    pub(super) fn make(folder: &Path, reads: u64, units: &[usize]) -> Result<Self, LabError> {
+    /// Files of the reads, and blocks for each of `units`.
+    pub(super) fn make(folder: &Path, input: &Input, units: &[usize]) -> Result<Self, LabError> {
         fs::create_dir_all(folder).map_err(LabError::file(folder))?;
-        let mut data =
-            Self { folder: folder.to_path_buf(), reads, text_bytes: 0, blocks: Vec::new() };
-        for mate in 1..=2 {
+        let (mates, reads) = match input {
+            Input::Made(reads) => (2, *reads),
+            Input::Files(files) => (files.len(), 0),
+        };
+        let (folder, blocks) = (folder.to_path_buf(), Vec::new());
+        let mut data = Self { folder, mates, reads, text_bytes: 0, blocks };
+        for mate in 1..=mates {
             let path = data.plain(mate);
             let mut text = Vec::new();
-            simulate(reads, mate, &mut text).map_err(LabError::file(&path))?;
+            match input {
+                Input::Made(reads) => {
+                    simulate(*reads, mate, &mut text).map_err(LabError::file(&path))?;
+                }
+                Input::Files(files) => {
+                    let file = &files[mate - 1];
+                    text = fs::read(file).map_err(LabError::file(file))?;
+                    data.reads = memchr::memchr_iter(b'\n', &text).count() as u64 / LINES;
+                }
+            }
             data.text_bytes = text.len() as u64;
             fs::write(&path, &text).map_err(LabError::file(&path))?;
             if mate == 1 {
@@ -94,13 +120,16 @@ impl Data {
     /// reads.
     fn block_up(&mut self, unit: usize) -> Result<(), reblock::ReblockError> {
         let largest = |records| -> Result<usize, reblock::ReblockError> {
-            let first = reblock::measure(&self.plain(1), records)?.largest_block_bytes;
-            Ok(first.max(reblock::measure(&self.plain(2), records)?.largest_block_bytes))
+            let mut most = 0;
+            for mate in 1..=self.mates {
+                most = most.max(reblock::measure(&self.plain(mate), records)?.largest_block_bytes);
+            }
+            Ok(most)
         };
         let record = largest(1)?.max(1);
         let count = (unit / record).max(1);
         let block_bytes = largest(count)?;
-        for mate in 1..=2 {
+        for mate in 1..=self.mates {
             let mut output = Output::create(&self.padded(mate, unit))?;
             reblock::pad(&self.plain(mate), &mut output, block_bytes, count)?;
             commit(output)?;
@@ -111,6 +140,12 @@ impl Data {
         commit(output)?;
         self.blocks.push((unit, block_bytes, count));
         Ok(())
+    }
+
+    /// The kinds of files that there are.
+    pub(super) fn kinds(&self) -> impl Iterator<Item = Files> + use<> {
+        let mates = self.mates;
+        Files::ALL.into_iter().filter(move |&files| files != Files::Paired || mates == 2)
     }
 
     /// The files for a way, and what it reads at a time.

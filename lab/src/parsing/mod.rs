@@ -1,10 +1,11 @@
 //! Ways to take reads from files by many threads, side by side: how long each lets nobody else in,
-//! and how many reads it gives to an engine that does nothing.
+//! and how many reads it gives to an engine that does nothing, or to one that aligns.
 //!
 //! All ways use one parser (`format::fastq`), and all are checked to give the same reads before
 //! anything is timed.
 
 mod data;
+mod engine;
 mod feed;
 mod report;
 mod ways;
@@ -12,6 +13,7 @@ mod ways;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Mutex;
+use std::time::Instant;
 
 use seqloom_format::ReadBlock;
 use seqloom_locks::Kind;
@@ -19,14 +21,17 @@ use seqloom_runtime::failure::{Failure, lock};
 use seqloom_runtime::pool::{self, Stopped};
 
 use self::data::Data;
+use self::engine::Engine;
 use self::ways::{Plan, Strategy, Worker};
 use crate::digest::fnv1a;
 use crate::experiment::{Counters, LabError, Run, TIMES, Work, perform};
 use crate::output::{NO_LOCK, Results, load_average};
 use crate::table::Table;
 
-pub(crate) use self::data::Files;
 pub(crate) use self::data::simulate;
+pub(crate) use self::data::{Files, Input};
+pub(crate) use self::engine::END_TO_END;
+pub(crate) use self::report::ENGINE;
 pub(crate) use self::ways::Way;
 
 /// Factors of the table.
@@ -55,8 +60,10 @@ const WRITES_PER_CLAIM: f64 = 10.0;
 pub(crate) struct Parsing {
     /// Folder for the files that are read.
     pub(crate) work: PathBuf,
-    /// Reads of each file.
-    pub(crate) reads: u64,
+    /// What is read.
+    pub(crate) input: Input,
+    /// An index of the genome of the reads: they are aligned end to end; else an engine does nothing.
+    pub(crate) reference: Option<PathBuf>,
     /// Bytes read at a time.
     pub(crate) units: Vec<usize>,
     /// Locks for O, D, B and L.
@@ -65,6 +72,8 @@ pub(crate) struct Parsing {
     pub(crate) threads: Vec<u32>,
     /// Repeats of all runs.
     pub(crate) repeats: u32,
+    /// No round of runs is begun later.
+    pub(crate) deadline: Option<Instant>,
 }
 
 /// What one run gave.
@@ -93,7 +102,7 @@ impl From<Stopped> for Failed {
 fn drive(
     plan: &Plan,
     threads: u32,
-    engine: &(dyn Fn(&ReadBlock) -> u64 + Sync),
+    engine: &(dyn Fn(&ReadBlock) -> Result<u64, String> + Sync),
 ) -> Result<Driven, String> {
     let strategy = Strategy::open(plan)?;
     let all = Mutex::new(Driven::default());
@@ -104,7 +113,7 @@ fn drive(
             own.claims += 1;
             for block in worker.taken() {
                 own.reads += block.reads.len() as u64;
-                own.sum = own.sum.wrapping_add(engine(block));
+                own.sum = own.sum.wrapping_add(engine(block).map_err(Failed)?);
             }
         }
         let mut all = lock(&all);
@@ -128,18 +137,13 @@ fn drive(
 }
 
 /// An engine that looks at every byte: a sum over the reads that does not depend on their order.
-fn digest(block: &ReadBlock) -> u64 {
+fn digest(block: &ReadBlock) -> Result<u64, String> {
     let one = |read: usize| {
         // Parts set apart by a byte that none of them has.
         let parts = [block.name(read), block.bases(read), block.qualities(read)];
         fnv1a(parts.into_iter().flat_map(|part| part.iter().chain(&[0])))
     };
-    (0..block.reads.len()).fold(0, |sum, read| sum.wrapping_add(one(read)))
-}
-
-/// An engine that does nothing but see that there are reads.
-fn null(block: &ReadBlock) -> u64 {
-    block.reads.iter().map(|read| u64::from(read.bases.len)).sum()
+    Ok((0..block.reads.len()).fold(0, |sum, read| sum.wrapping_add(one(read))))
 }
 
 impl Parsing {
@@ -149,13 +153,18 @@ impl Parsing {
     /// The files cannot be made, a run fails, or ways do not give the same reads.
     pub(crate) fn run(&self, tell: &mut dyn FnMut(&str)) -> Result<(Table, Vec<String>), LabError> {
         tell("data");
-        let data = Data::make(&self.work, self.reads, &self.units)?;
+        let data = Data::make(&self.work, &self.input, &self.units)?;
+        let engine = Engine::load(self.reference.as_deref())?;
         tell("that all ways give the same reads");
         self.compare(&data)?;
         let mut table = RESULTS.empty_table();
         for repeat in 1..=self.repeats {
             for &threads in &self.threads {
-                for (files, unit) in self.inputs() {
+                if self.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+                    tell("no time is left");
+                    break;
+                }
+                for (files, unit) in self.inputs(&data) {
                     let name = files.name();
                     tell(&format!("repeat {repeat}, {threads} threads, {name}, {unit} bytes"));
                     let mut ways: Vec<_> = self.ways().collect();
@@ -165,16 +174,13 @@ impl Parsing {
                     }
                     for (way, kind) in ways {
                         let plan = plan(&data, files, way, unit, kind);
-                        one_run(&plan, files, unit, threads, &mut table)?;
+                        one_run(&plan, &engine, (files, unit, threads), &mut table)?;
                     }
                 }
             }
         }
-        let mut notes = vec![format!(
-            "{} reads of 100 bp a file, {:.0} MB",
-            data.reads,
-            data.text_bytes as f64 / 1e6
-        )];
+        let mut notes =
+            vec![format!("{} reads a file, {:.0} MB", data.reads, data.text_bytes as f64 / 1e6)];
         for &unit in &self.units {
             let count = data.reads_per_block(unit);
             notes.push(format!("L: {count} reads to a block of at most {unit} bytes"));
@@ -182,9 +188,9 @@ impl Parsing {
         Ok((table, notes))
     }
 
-    fn inputs(&self) -> impl Iterator<Item = (Files, usize)> + '_ {
+    fn inputs(&self, data: &Data) -> impl Iterator<Item = (Files, usize)> + '_ {
         let of = |files| self.units.iter().map(move |&unit| (files, unit));
-        Files::ALL.into_iter().flat_map(of)
+        data.kinds().flat_map(of)
     }
 
     /// Ways with their locks; the source has none.
@@ -196,7 +202,7 @@ impl Parsing {
     }
 
     fn compare(&self, data: &Data) -> Result<(), LabError> {
-        for files in Files::ALL {
+        for files in data.kinds() {
             let mut first = None;
             for &unit in &self.units {
                 for (way, kind) in self.ways() {
@@ -225,14 +231,13 @@ fn plan(data: &Data, files: Files, way: Way, unit: usize, kind: Option<Kind>) ->
 
 fn one_run(
     plan: &Plan,
-    files: Files,
-    unit: usize,
-    threads: u32,
+    engine: &Engine,
+    (files, unit, threads): (Files, usize, u32),
     table: &mut Table,
 ) -> Result<(), LabError> {
     let lock = if plan.way == Way::Source { NO_LOCK } else { plan.lock.name() };
     let work = || {
-        let driven = drive(plan, threads, &null)?;
+        let driven = drive(plan, threads, &|block| engine.take(block))?;
         let reads = driven.reads.max(1) as f64;
         // Holds in which the thread lost its core count as long as the others are on average.
         let counted = (driven.holds - driven.preempted).max(1) as f64;
@@ -276,11 +281,13 @@ mod tests {
     fn experiment(work: &Path) -> Parsing {
         Parsing {
             work: work.to_path_buf(),
-            reads: 3001,
+            input: Input::Made(3001),
+            reference: None,
             units: vec![4096, 65_536],
             locks: vec![Kind::Standard, Kind::McsParking],
             threads: vec![1, 5],
             repeats: 1,
+            deadline: None,
         }
     }
 
@@ -314,7 +321,7 @@ mod tests {
     fn ways_that_give_other_reads_are_found_out() {
         let folder = tempfile::tempdir().unwrap();
         let experiment = experiment(folder.path());
-        let data = Data::make(folder.path(), 500, &experiment.units).unwrap();
+        let data = Data::make(folder.path(), &Input::Made(500), &experiment.units).unwrap();
         experiment.compare(&data).unwrap();
         // One base of one read of the padded file.
         let (paths, _) = data.paths(Files::Single, Way::Blocked, 65_536);

@@ -114,9 +114,11 @@ fn a_tiny_page_of_langmead_is_made_and_resumed() {
         return;
     }
     let here = folder();
+    let reads = small_pairs();
     let command = || {
         let mut command = lab(["paper", "langmead2018", "--smoke", "--out"]);
-        command.arg(here.path());
+        command.arg(here.path()).arg("--reads").arg(&reads.first);
+        command.arg("--reference").arg(&small().ours);
         if let Some(published) = data("bowtie-scaling") {
             command.arg("--published").arg(published);
         }
@@ -128,6 +130,8 @@ fn a_tiny_page_of_langmead_is_made_and_resumed() {
     let numbers = read("langmead2018.json");
     assert!(page.contains("A smoke run") && page.contains("align --mode ungapped"), "{page}");
     assert!(page.contains("The model's band"), "{page}");
+    assert!(page.contains("gives its reads to align --mode end-to-end"), "{page}");
+    assert!(read("parsing/README.md").contains("second, align --mode end-to-end: single"));
     run(&mut command()).ok();
     assert_eq!(read("langmead/runs.jsonl"), runs, "nothing was run once more");
     // The page also has the load that the machine had, which may be another now.
