@@ -708,6 +708,21 @@ fn duplicates_whose_mates_are_not_there_equal_each_picard() {
     }
 }
 
+#[test]
+fn files_without_records_have_the_metrics_of_each_picard() {
+    if !has_referees() {
+        return;
+    }
+    let here = folder();
+    let header = "@HD\tVN:1.6\tSO:unsorted\tGO:query\n@SQ\tSN:c\tLN:1000\n";
+    let (_, unknown) = write_both(here.path(), "unknown", header);
+    let (_, known) = write_both(here.path(), "known", &format!("{header}@RG\tID:g\tSM:s\tLB:l\n"));
+    for version in PICARD {
+        let cases = [&unknown, &known].map(|file| case(file, true, TAGS));
+        assert!(equal_picard_of(version, here.path(), &cases));
+    }
+}
+
 /// Pairs of one place whose names say where their clusters were, grouped by name.
 fn pile(pairs: u32, place: impl Fn(u32) -> (u32, u32)) -> String {
     let mut sam = String::from(

@@ -49,7 +49,11 @@ pub fn write_duplication_metrics(
         writeln!(out, "## htsjdk.samtools.metrics.StringHeader")?;
         writeln!(out, "# Started on: {date}")?;
     }
-    writeln!(out, "\n## METRICS CLASS\tpicard.sam.DuplicationMetrics\n{COLUMNS}")?;
+    writeln!(out)?;
+    // htsjdk's MetricsFile has no heading without rows: there are none of a file without records.
+    if !rows.is_empty() {
+        writeln!(out, "## METRICS CLASS\tpicard.sam.DuplicationMetrics\n{COLUMNS}")?;
+    }
     rows.iter().try_for_each(|row| write_row(out, row))?;
     writeln!(out)?;
     write_histogram(out, rows, histogram)
@@ -277,6 +281,14 @@ mod tests {
         for (value, text) in cases {
             assert_eq!(java_double(value), text);
         }
+    }
+
+    #[test]
+    fn without_a_library_there_is_no_table() {
+        let mut text = String::new();
+        let histogram = DuplicationCounters::new(1).histogram;
+        write_duplication_metrics(&mut text, "x", None, &[], &histogram).unwrap();
+        assert_eq!(text, "## htsjdk.samtools.metrics.StringHeader\n# x\n\n\n\n");
     }
 
     #[test]
