@@ -13,7 +13,7 @@ all=(identity modes prep shards signal fuzz arm64 rest)
 declare -A modules=(
   [identity]="identity identity_scale certified_path"
   [modes]="by_score by_score_pairs by_score_planted ungapped ungapped_files spliced rna"
-  [prep]="prep prep_catalogue prep_determinism prep_duplicates prep_faults prep_inputs prep_malformed prep_memory prep_orders
+  [prep]="prep prep_catalogue prep_determinism prep_duplicates prep_duplicates_catalogue prep_faults prep_inputs prep_malformed prep_memory prep_orders
     prep_resume prep_steps duplicates umi umi_families metrics report_html"
   [shards]="shard shard_faults shard_memory shard_ray shard_resume shard_same_bytes shard_snakemake shard_start
     lanes stripes numa wide_places"

@@ -72,8 +72,8 @@ pub(crate) struct PaperArguments {
     /// --reads an index of their genome, as `align` takes it
     #[arg(long, value_name = "FASTA")]
     reference: Option<PathBuf>,
-    /// Reads for misale2014, and for the locks of langmead2018 with an engine that aligns, of a file
-    /// of plain FASTQ or of two of mates
+    /// Reads for misale2014, and for the locks of langmead2018 with an engine that aligns: a file
+    /// of plain FASTQ, or two of mates
     #[arg(long, value_name = "FASTQ")]
     reads: Vec<PathBuf>,
     /// seqloom, built with --features system-allocator, for the allocators of costanza2019

@@ -29,8 +29,8 @@ pub(crate) struct ParsingArguments {
     /// Reads of a file of plain FASTQ, or of two of mates, in place of those that are made
     #[arg(long, value_name = "FASTQ", conflicts_with = "reads")]
     pub(super) input: Vec<PathBuf>,
-    /// Index of their genome, as `align` takes it: they are aligned as by --mode end-to-end, each by
-    /// itself; else they are given to an engine that does nothing
+    /// Index of their genome, as `align` takes it: they are aligned as by --mode end-to-end, each
+    /// by itself; else they are given to an engine that does nothing
     #[arg(long, value_name = "PREFIX", requires = "input")]
     pub(super) reference: Option<PathBuf>,
     /// Bytes read at a time

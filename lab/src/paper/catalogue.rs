@@ -96,6 +96,9 @@ const READING_WHY: &str =
 
 const PREPARATION_WHY: &str = "five steps by program and allocator, elPrep where it is installed; \
                                Go's collector is not varied";
+const SCHEDULES_SHOW: &str = "Bowtie 2 end to end, by threads and schedule";
+const SCHEDULES_WHY: &str =
+    "our end-to-end mode in the paper's farm and in other schedules, not Bowtie 2 itself";
 const PLACEMENT_WHY: &str =
     "the recorded machine has one node: its policies are the same; no gem3-mapper";
 
@@ -199,18 +202,8 @@ pub(crate) const PAPERS: [Paper; 5] = [
         missing: "all values of all figures and tables",
         items: &[
             item("Figure 3", "the farm", SCHEDULES, "in numbers: it is one of the schedules"),
-            item(
-                "Figure 5",
-                "Bowtie 2 end to end, by threads and schedule",
-                SCHEDULES,
-                "our end-to-end mode in the paper's farm and in other schedules, not Bowtie 2 itself",
-            ),
-            item(
-                "Figure 6",
-                "Bowtie 2 end to end, by threads and schedule",
-                SCHEDULES,
-                "our end-to-end mode in the paper's farm and in other schedules, not Bowtie 2 itself",
-            ),
+            item("Figure 5", SCHEDULES_SHOW, SCHEDULES, SCHEDULES_WHY),
+            item("Figure 6", SCHEDULES_SHOW, SCHEDULES, SCHEDULES_WHY),
             item(
                 "Table II",
                 "one of stalls, branch misses, L1d, LLC, IPC",

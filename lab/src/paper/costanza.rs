@@ -70,9 +70,9 @@ fn means(runs: &Table) -> Section {
     Section {
         title: "Time, memory and their product",
         note: "Each run leaves out unmapped reads, replaces the header's sequences and the read \
-               group, marks duplicates and sorts: elPrep's five steps. Means of all runs; ± is half \
-               of the 95 % confidence interval of the mean by Student's t. GB h is peak memory times \
-               time on the clock."
+               group, marks duplicates and sorts: elPrep's five steps. Means of all runs; ± is \
+               half of the 95 % confidence interval of the mean by Student's t. GB h is peak \
+               memory times time on the clock."
             .to_owned(),
         figures: vec![figure(titles, points), table("Means", "means", &columns, rows)],
     }

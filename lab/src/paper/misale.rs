@@ -54,9 +54,11 @@ fn times(runs: &Table) -> Section {
     for engine in runs.levels("engine") {
         let speedup: fn(f64, f64) -> f64 = |alone, time| alone / time;
         let seconds: fn(f64, f64) -> f64 = |_, time| time / 1e6;
-        for (what, y, of) in [("time", "seconds", seconds), ("speed-up", "times", speedup)] {
-            figures.extend(by_workers(runs, engine, (what, y), of));
-        }
+        let shown = [
+            Shown { what: "time", y: "seconds", of: seconds },
+            Shown { what: "speed-up", y: "times", of: speedup },
+        ];
+        figures.extend(shown.iter().filter_map(|shown| by_workers(runs, engine, shown)));
     }
     Section {
         title: "Figures 5 and 6: time and speed-up by threads and schedule",
@@ -68,13 +70,16 @@ fn times(runs: &Table) -> Section {
     }
 }
 
-/// Lines of all schedules of an engine; `of` is what is shown of the time of one worker and of all.
-fn by_workers(
-    runs: &Table,
-    engine: &str,
-    (what, y): (&str, &'static str),
+/// What is shown by workers.
+struct Shown {
+    what: &'static str,
+    y: &'static str,
+    /// Of the time of one worker and of all.
     of: fn(f64, f64) -> f64,
-) -> Option<Figure> {
+}
+
+/// Lines of all schedules of an engine.
+fn by_workers(runs: &Table, engine: &str, &Shown { what, y, of }: &Shown) -> Option<Figure> {
     let mut series = Vec::new();
     for schedule in runs.levels("schedule") {
         let times: Vec<(u32, f64)> = medians(runs, schedule, engine, "align_us").collect();

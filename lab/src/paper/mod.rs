@@ -1,9 +1,9 @@
 //! The papers, each by one command: this machine's points next to what was published, on one page
 //! with its tables, light and dark.
 //!
-//! What was published comes from files that the user names, and what a text at hand cites from the
-//! [`catalogue`]: nothing of a paper is repeated from memory. Thread counts that were not measured are left out, and values
-//! that are not at hand are named there.
+//! What was published comes from files that the user names, and what a text at hand cites from
+//! the [`catalogue`]: nothing of a paper is repeated from memory. Thread counts that
+//! were not measured are left out, and values that are not at hand are named there.
 
 pub(crate) mod catalogue;
 pub(crate) mod costanza;

@@ -62,7 +62,8 @@ pub(crate) struct Parsing {
     pub(crate) work: PathBuf,
     /// What is read.
     pub(crate) input: Input,
-    /// An index of the genome of the reads: they are aligned end to end; else an engine does nothing.
+    /// An index of the genome of the reads: they are aligned end to end; else an engine does
+    /// nothing.
     pub(crate) reference: Option<PathBuf>,
     /// Bytes read at a time.
     pub(crate) units: Vec<usize>,

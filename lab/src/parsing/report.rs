@@ -101,7 +101,7 @@ pub(super) fn markdown(table: &Table, facts: &[Fact]) -> String {
     exclusive(table, &mut out);
     for files in Files::ALL {
         if table.levels("files").contains(&files.name()) {
-            rates(table, (files.name(), engine), &mut out);
+            rates(table, files, engine, &mut out);
         }
     }
     verdict(table, &mut out);
@@ -128,7 +128,8 @@ fn exclusive(table: &Table, out: &mut String) {
     markdown_table(out, &heads, &rows(table).iter().map(row).collect::<Vec<_>>());
 }
 
-fn rates(table: &Table, (files, engine): (&str, &str), out: &mut String) {
+fn rates(table: &Table, files: Files, engine: &str, out: &mut String) {
+    let files = files.name();
     let _ =
         writeln!(out, "\n## Thousand reads per second, {engine}: {files}\n\n![]({files}.svg)\n");
     let (units, threads) = (table.levels("unit"), table.numbers("threads"));

@@ -208,7 +208,7 @@ fn values(run: &Watched, told: &[(String, f64)], output_bytes: u64) -> Vec<f64> 
     values
 }
 
-/// Rows of a way's memory over time: of stretches of one length, the most of each.
+/// Rows of a way's memory over time: the most of as many samples each.
 fn curve(way: &str, samples: &[Sample]) -> Vec<Row> {
     let points = samples.chunks(samples.len().div_ceil(CURVE_POINTS).max(1));
     let most = points.filter_map(|of| of.iter().max_by_key(|sample| sample.bytes));

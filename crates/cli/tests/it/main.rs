@@ -41,6 +41,7 @@ mod packaging;
 mod prep_catalogue;
 mod prep_determinism;
 mod prep_duplicates;
+mod prep_duplicates_catalogue;
 mod prep_faults;
 mod prep_inputs;
 mod prep_malformed;

@@ -3,7 +3,7 @@
 
 use crate::common::{Run, SOON, folder, has, run, run_for, words};
 use crate::prep::{compared_with_samtools, prep, with_tags};
-use crate::prep_duplicates::alignments_in;
+use crate::prep_duplicates_catalogue::alignments_in;
 use seqloom_testkit::planted::{changed_number, changed_texts};
 use seqloom_testkit::skip;
 use std::collections::{BTreeMap, HashSet};
