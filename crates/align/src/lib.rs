@@ -1,9 +1,10 @@
 //! Reads to packed alignment records: the reference index, the alignment engine behind a trait, and
 //! the flow of cohorts through it.
 //!
-//! [`ingest::run`] is the flow; it takes blocks from `seqloom_io::source`, cuts them with
-//! [`cohort`], drives an [`engine`] and hands packed templates to an
-//! [`ingest::BatchSink`]. [`scan`] cuts without aligning, for runs of several processes.
+//! [`ingest::run`] is the flow; it takes blocks from `seqloom_io::source`, checks what [`input`]
+//! they are, cuts them with [`cohort`], drives an [`engine`] and hands packed templates, made by
+//! [`records`], to an [`ingest::BatchSink`]. [`scan`] cuts without aligning, for runs of several
+//! processes. An engine searches a loaded [`index`] by [`search`].
 //!
 //! The index of a reference, and what shows whether it is whole:
 //!
@@ -20,17 +21,12 @@
 //! ```
 
 pub mod cohort;
-pub mod emit;
 pub mod engine;
 pub mod index;
 pub mod ingest;
-pub mod input_error;
-pub mod input_tags;
-pub mod mates;
-pub mod outside;
-pub mod record;
+pub mod input;
+pub mod records;
 pub mod scan;
 pub mod search;
 #[cfg(test)]
 mod test_input;
-pub mod umi;

@@ -14,7 +14,7 @@ use seqloom_runtime::pool::Stopped;
 use seqloom_runtime::schedule::{Fetches, Idle};
 
 use crate::cohort::{CohortCutter, CohortStart, CutRules, CutTotals};
-use crate::input_error::CohortError;
+use crate::input::error::CohortError;
 
 /// Blocks, per worker, that may wait for one before them that is still being fetched.
 const EARLY_BLOCKS_PER_WORKER: usize = 4;

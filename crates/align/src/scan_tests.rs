@@ -4,7 +4,7 @@ use super::*;
 use crate::cohort::{Batch, CohortRange, Cut, Pairing};
 use crate::test_input::{TestInput, TestRead};
 use proptest::prelude::*;
-use seqloom_io::source::{LanePlace, LaneStart, RestartPoint, SourceOptions};
+use seqloom_io::source::{FilePosition, FileStart, RestartPoint, SourceOptions};
 
 /// All that is known of a batch, with the names of its reads.
 fn seen(batch: &Batch) -> String {
@@ -144,7 +144,7 @@ fn check(lengths: &[usize], rules: CutRules<'_>, form: Form, block_bytes: usize,
         restart_every_bytes,
         ..SourceOptions::default()
     };
-    let open = |starts: &[LaneStart], every| {
+    let open = |starts: &[FileStart], every| {
         ReadSource::open_at(&input.paths, options(every), starts).unwrap()
     };
     let whole = cut(&open(&[], None), rules, CohortRange::default());
@@ -154,10 +154,10 @@ fn check(lengths: &[usize], rules: CutRules<'_>, form: Form, block_bytes: usize,
     let points: Vec<_> =
         (0..input.paths.len()).map(|lane| source.take_restart_points(lane)).collect();
     // From the last restart point before a place, where there is one.
-    let start_of = |(place, points): (&LanePlace, &Vec<RestartPoint>)| {
+    let start_of = |(place, points): (&FilePosition, &Vec<RestartPoint>)| {
         let restart = points.iter().rev().find(|point| point.text() <= place.text).cloned();
         let place = restart.as_ref().map_or(*place, |point| place.reached_from(point));
-        LaneStart { place, restart }
+        FileStart { place, restart }
     };
     let CutTotals { reads, templates } = whole.1;
     assert_eq!((scanned.reads, scanned.templates), (reads, templates));

@@ -13,8 +13,8 @@ use seqloom_prep::input::ReferenceSequences;
 use seqloom_prep::partition::Backing;
 use seqloom_prep::recalibrate::{
     AppliedCounts, Applier, ApplyOptions, CountedTable, Counter, DynamicQuantization, KnownSites,
-    KnownSitesBuilder, QualityRows, RecalibrationError, RecalibrationOptions, StoredCounts, Table,
-    TableError, TableView, count_stored, gather, most_memory_bytes, report,
+    KnownSitesBuilder, QualityRows, RecalibrationError, RecalibrationOptions, RecalibrationTable,
+    StoredCounts, TableError, TableView, count_stored, gather, most_memory_bytes, report,
 };
 use seqloom_report::run::AppliedReport;
 use seqloom_runtime::failure::lock;
@@ -161,7 +161,7 @@ impl RecalibrationArguments {
 
     /// The reports that are given, gathered, as they are once they are written: what is written is
     /// what is applied.
-    fn given_table(&self) -> seqloom_terminal::Result<Option<Table>> {
+    fn given_table(&self) -> seqloom_terminal::Result<Option<RecalibrationTable>> {
         let mut tables = Vec::new();
         for path in &self.apply_bqsr {
             let text = text::read_all(path, MOST_REPORT_BYTES)?;
@@ -217,7 +217,7 @@ pub(crate) struct Recalibration<'a> {
     arguments: &'a RecalibrationArguments,
     known_sites: KnownSites,
     /// The report that was given, or what several together are.
-    given: Option<Table>,
+    given: Option<RecalibrationTable>,
     /// The report that was made, still without its name.
     staged: Mutex<Option<AtomicFile>>,
     /// What the page of metrics shows of it.
@@ -276,7 +276,7 @@ impl<'a> Recalibration<'a> {
     /// Memory that it holds from now on, and what it may need in the end.
     pub(crate) fn memory_bytes(&self, header: &Header) -> u64 {
         // They were gathered, and are written and read, which takes two more of their size.
-        let given_bytes = 3 * self.given.as_ref().map_or(0, Table::size_bytes);
+        let given_bytes = 3 * self.given.as_ref().map_or(0, RecalibrationTable::size_bytes);
         self.known_sites.size_bytes() + given_bytes + self.arguments.most_memory_bytes(header)
     }
 

@@ -1,7 +1,7 @@
 //! The index next to a CRAM (`.crai`, CRAM specification 3.0, section 12): a line for each
 //! reference of each slice; and the count of records, which containers are numbered by.
 
-use seqloom_format::state_of_fields;
+use seqloom_format::persist_fields;
 
 use crate::codec::Codecs;
 use crate::container::{Behind, Container};
@@ -31,7 +31,7 @@ pub struct Numbering {
     lines: Option<Vec<u8>>,
 }
 
-state_of_fields!(Numbering { records, lines });
+persist_fields!(Numbering { records, lines });
 
 impl Numbering {
     /// Of a file without records.

@@ -1,7 +1,7 @@
 //! Records and codecs of sequencing formats, as pure functions on bytes: no files, no threads.
 //!
 //! What all of it turns about is listed here, in the order in which reads meet it; each format has
-//! a room of its own below. A header, as BAM has it, through a BGZF block and back:
+//! a module of its own below. A header, as BAM has it, through a BGZF block and back:
 //!
 //! ```
 //! use seqloom_format::bgzf::{BlockCompressor, BlockDecompressor};
@@ -68,4 +68,4 @@ pub use sequence_scan::{SequenceScanError, SequenceScanner, SequenceSink};
 pub use read_at::ReadAt;
 
 /// Values as bytes, for runs that are resumed.
-pub use state::{MalformedState, State};
+pub use state::{MalformedState, Persist};

@@ -14,7 +14,7 @@ use crate::bgzf::VirtualOffset;
 pub struct MalformedState;
 
 /// A value that can be written down; loading gives what was saved.
-pub trait State: Sized {
+pub trait Persist: Sized {
     /// Appends the value to `out`.
     fn save(&self, out: &mut Vec<u8>);
 
@@ -34,26 +34,26 @@ pub trait State: Sized {
     /// The value of which these are all the bytes.
     ///
     /// # Errors
-    /// As [`State::load`], and bytes that are left over.
+    /// As [`Persist::load`], and bytes that are left over.
     fn from_state(mut bytes: &[u8]) -> Result<Self, MalformedState> {
         let value = Self::load(&mut bytes)?;
         if bytes.is_empty() { Ok(value) } else { Err(MalformedState) }
     }
 }
 
-/// Implements [`State`] for a struct by its fields, all of which must be named; in the module
+/// Implements [`Persist`] for a struct by its fields, all of which must be named; in the module
 /// that may see them.
 #[macro_export]
-macro_rules! state_of_fields {
+macro_rules! persist_fields {
     ($type:ty { $($field:ident),* $(,)? }) => {
-        impl $crate::state::State for $type {
+        impl $crate::state::Persist for $type {
             fn save(&self, out: &mut Vec<u8>) {
                 let Self { $($field),* } = self;
-                $($crate::state::State::save($field, out);)*
+                $($crate::state::Persist::save($field, out);)*
             }
 
             fn load(bytes: &mut &[u8]) -> Result<Self, $crate::state::MalformedState> {
-                Ok(Self { $($field: $crate::state::State::load(bytes)?),* })
+                Ok(Self { $($field: $crate::state::Persist::load(bytes)?),* })
             }
         }
     };
@@ -61,7 +61,7 @@ macro_rules! state_of_fields {
 
 macro_rules! state_of_numbers {
     ($($number:ty),*) => {$(
-        impl State for $number {
+        impl Persist for $number {
             fn save(&self, out: &mut Vec<u8>) {
                 out.extend_from_slice(&self.to_le_bytes());
             }
@@ -77,7 +77,7 @@ macro_rules! state_of_numbers {
 
 state_of_numbers!(u8, u16, u32, u64, i32, i64);
 
-impl State for usize {
+impl Persist for usize {
     fn save(&self, out: &mut Vec<u8>) {
         (*self as u64).save(out);
     }
@@ -87,7 +87,7 @@ impl State for usize {
     }
 }
 
-impl State for bool {
+impl Persist for bool {
     fn save(&self, out: &mut Vec<u8>) {
         u8::from(*self).save(out);
     }
@@ -101,7 +101,7 @@ impl State for bool {
     }
 }
 
-impl State for VirtualOffset {
+impl Persist for VirtualOffset {
     fn save(&self, out: &mut Vec<u8>) {
         self.raw().save(out);
     }
@@ -111,7 +111,7 @@ impl State for VirtualOffset {
     }
 }
 
-impl<T: State> State for Vec<T> {
+impl<T: Persist> Persist for Vec<T> {
     fn save(&self, out: &mut Vec<u8>) {
         self.len().save(out);
         self.iter().for_each(|value| value.save(out));
@@ -128,7 +128,7 @@ impl<T: State> State for Vec<T> {
     }
 }
 
-impl State for Box<[u8]> {
+impl Persist for Box<[u8]> {
     fn save(&self, out: &mut Vec<u8>) {
         self.len().save(out);
         out.extend_from_slice(self);
@@ -142,7 +142,7 @@ impl State for Box<[u8]> {
     }
 }
 
-impl State for String {
+impl Persist for String {
     fn save(&self, out: &mut Vec<u8>) {
         self.len().save(out);
         out.extend_from_slice(self.as_bytes());
@@ -154,7 +154,7 @@ impl State for String {
     }
 }
 
-impl State for PathBuf {
+impl Persist for PathBuf {
     fn save(&self, out: &mut Vec<u8>) {
         use std::os::unix::ffi::OsStrExt;
         let text = self.as_os_str().as_bytes();
@@ -169,7 +169,7 @@ impl State for PathBuf {
     }
 }
 
-impl<T: State, const N: usize> State for [T; N] {
+impl<T: Persist, const N: usize> Persist for [T; N] {
     fn save(&self, out: &mut Vec<u8>) {
         self.iter().for_each(|value| value.save(out));
     }
@@ -183,7 +183,7 @@ impl<T: State, const N: usize> State for [T; N] {
     }
 }
 
-impl<T: State> State for Option<T> {
+impl<T: Persist> Persist for Option<T> {
     fn save(&self, out: &mut Vec<u8>) {
         self.is_some().save(out);
         self.iter().for_each(|value| value.save(out));
@@ -194,7 +194,7 @@ impl<T: State> State for Option<T> {
     }
 }
 
-impl<A: State, B: State> State for (A, B) {
+impl<A: Persist, B: Persist> Persist for (A, B) {
     fn save(&self, out: &mut Vec<u8>) {
         self.0.save(out);
         self.1.save(out);
@@ -205,7 +205,7 @@ impl<A: State, B: State> State for (A, B) {
     }
 }
 
-impl<A: State, B: State, C: State> State for (A, B, C) {
+impl<A: Persist, B: Persist, C: Persist> Persist for (A, B, C) {
     fn save(&self, out: &mut Vec<u8>) {
         self.0.save(out);
         self.1.save(out);
@@ -217,7 +217,7 @@ impl<A: State, B: State, C: State> State for (A, B, C) {
     }
 }
 
-impl<K: State + Ord, V: State> State for BTreeMap<K, V> {
+impl<K: Persist + Ord, V: Persist> Persist for BTreeMap<K, V> {
     fn save(&self, out: &mut Vec<u8>) {
         self.len().save(out);
         for (key, value) in self {
@@ -245,7 +245,7 @@ mod tests {
         path: PathBuf,
     }
 
-    state_of_fields!(Sample { numbers, name, place, map, path });
+    persist_fields!(Sample { numbers, name, place, map, path });
 
     fn samples() -> impl Strategy<Value = Sample> {
         let map = prop::collection::btree_map(any::<u32>(), any::<Vec<[u16; 3]>>(), 0..5);

@@ -19,8 +19,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What belongs to one of these is in its room: [`source`], [`alignments`], [`spill`]; files of one
-//! kind have a room each.
+//! What belongs to one of these is in its module: [`source`], [`alignments`], [`spill`]; files of
+//! one kind have a module each.
 
 pub mod alignments;
 mod bam_index;

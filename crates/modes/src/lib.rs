@@ -11,7 +11,7 @@
 //!
 //! A read that a mode does not search for, as it is too short or longer than
 //! `query::LONGEST_READ`, has an unmapped record with the tag
-//! [`OUTSIDE`](seqloom_align::record::OUTSIDE): it stops nothing.
+//! [`UNSEARCHED`](seqloom_align::records::UNSEARCHED): it stops nothing.
 
 mod by_score;
 mod chance;
@@ -25,20 +25,3 @@ mod query;
 mod reference;
 pub mod spliced;
 pub mod ungapped;
-
-use seqloom_format::names::check_read_name;
-
-use seqloom_align::engine::{EngineError, Read};
-
-/// The read without so many bases at its 5' and its 3' end.
-fn trimmed<'r>(read: Read<'r>, [start, end]: [usize; 2]) -> Result<Read<'r>, EngineError> {
-    check_read_name(read.name).map_err(|fault| EngineError::Read {
-        name: String::from_utf8_lossy(read.name).into_owned(),
-        problem: fault.to_string(),
-    })?;
-    let end = read.bases.len().saturating_sub(end);
-    let start = start.min(end);
-    let bases = &read.bases[start..end];
-    let qualities = read.qualities.map(|qualities| &qualities[start..end]);
-    Ok(Read { bases, qualities, ..read })
-}

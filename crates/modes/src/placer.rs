@@ -1,11 +1,10 @@
-//! What our own engines have in common: they learn nothing of a cohort, and do all their work when
+//! What the modes' engines have in common: they learn nothing of a cohort, and do all their work when
 //! a batch's records are handed out, a group of reads at a time.
 
 use std::ops::Range;
 
 use seqloom_align::engine::{EngineError, EngineReads, Origin, Read, RecordSink};
-
-use super::trimmed;
+use seqloom_format::names::check_read_name;
 
 /// Reads that are placed together, trimmed.
 #[derive(Debug, Clone, Copy)]
@@ -157,3 +156,16 @@ macro_rules! batch_engine {
     };
 }
 pub(crate) use batch_engine;
+
+/// The read without so many bases at its 5' and its 3' end.
+fn trimmed<'r>(read: Read<'r>, [start, end]: [usize; 2]) -> Result<Read<'r>, EngineError> {
+    check_read_name(read.name).map_err(|fault| EngineError::Read {
+        name: String::from_utf8_lossy(read.name).into_owned(),
+        problem: fault.to_string(),
+    })?;
+    let end = read.bases.len().saturating_sub(end);
+    let start = start.min(end);
+    let bases = &read.bases[start..end];
+    let qualities = read.qualities.map(|qualities| &qualities[start..end]);
+    Ok(Read { bases, qualities, ..read })
+}

@@ -18,8 +18,8 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use seqloom_format::state::State;
-use seqloom_format::state_of_fields;
+use seqloom_format::persist_fields;
+use seqloom_format::state::Persist;
 use seqloom_io::spill::{Content, SpillError, SpillExtent, SpillFile, SpillScratch};
 use seqloom_io::{Output, OutputError};
 use seqloom_runtime::error::{Class, Place, RunError};
@@ -115,7 +115,7 @@ pub struct PartTotals {
     pub reads_too_long: u64,
 }
 
-state_of_fields!(PartTotals { reads, templates, records, reads_too_short, reads_too_long });
+persist_fields!(PartTotals { reads, templates, records, reads_too_short, reads_too_long });
 
 /// The table at the end of a file.
 struct Contents {
@@ -123,7 +123,7 @@ struct Contents {
     collection: SavedCollection,
 }
 
-state_of_fields!(Contents { totals, collection });
+persist_fields!(Contents { totals, collection });
 
 /// How the entries of a store are distinguished.
 #[derive(Debug, Clone, Copy)]
@@ -144,7 +144,7 @@ impl EntryLayout {
 }
 
 /// A partition that is to be written.
-struct Task<'s, 'a> {
+struct PackTask<'s, 'a> {
     store: &'s ChunkStore<'a>,
     entries: EntryLayout,
     /// Among all stores.
@@ -221,7 +221,7 @@ fn end_file(out: &mut Output, table: &[u8]) -> Result<(), OutputError> {
     out.write(&footer)
 }
 
-fn tasks<'s, 'a>(collected: &'s Collected<'a>) -> Vec<Task<'s, 'a>> {
+fn tasks<'s, 'a>(collected: &'s Collected<'a>) -> Vec<PackTask<'s, 'a>> {
     use EntryLayout::Framed;
     let umi_form = collected.ends.as_ref().map(EndCollector::umi_form);
     let fixed = |form: usize| EntryLayout::Fixed(umi_form.map_or(form, |it| it.entry_bytes(form)));
@@ -231,7 +231,7 @@ fn tasks<'s, 'a>(collected: &'s Collected<'a>) -> Vec<Task<'s, 'a>> {
     let of_store = |(store_index, (store, entries)): (usize, (&'s ChunkStore<'a>, EntryLayout))| {
         let task = move |partition: usize| {
             let bytes = store.bytes(partition);
-            Task { store, entries, store_index, partition, bytes }
+            PackTask { store, entries, store_index, partition, bytes }
         };
         (0..store.partitions()).map(task).filter(|task| task.bytes > 0)
     };
@@ -239,10 +239,10 @@ fn tasks<'s, 'a>(collected: &'s Collected<'a>) -> Vec<Task<'s, 'a>> {
 }
 
 impl Written<'_> {
-    fn append(&mut self, packed: Packed, tasks: &[Task<'_, '_>]) -> Result<(), ExchangeError> {
+    fn append(&mut self, packed: Packed, tasks: &[PackTask<'_, '_>]) -> Result<(), ExchangeError> {
         let offset = self.out.written_bytes();
         self.out.write(&packed.packed)?;
-        let Task { store_index, partition, bytes, .. } = tasks[packed.task];
+        let PackTask { store_index, partition, bytes, .. } = tasks[packed.task];
         let chunks = packed.extents.iter().map(|extent| extent.moved_by(offset)).collect();
         self.stores[store_index].push(SavedPartition { partition, bytes, chunks });
         Ok(())
@@ -266,7 +266,7 @@ impl PackScratch {
 /// Loads a partition, puts it in order and compresses it in pieces.
 fn pack(
     index: usize,
-    task: &Task<'_, '_>,
+    task: &PackTask<'_, '_>,
     backing: &Backing,
     scratch: &mut PackScratch,
 ) -> Result<Packed, ExchangeError> {

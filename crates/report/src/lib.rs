@@ -1,6 +1,10 @@
-//! Rows to text: what was counted, in the layouts that other tools read.
+//! Reports: what was counted, in the layouts that other tools read.
 //!
-//! What was counted, as samtools prints it:
+//! [`picard`]'s metrics, [`flagstat`], [`idxstats`] and [`samtools_stats`] are text; [`run`] is the
+//! JSON report of a run; a [`page`] of HTML has sections about [`quality`], with a [`plot`] where
+//! that shows more.
+//!
+//! Flags, as samtools prints their counts:
 //!
 //! ```
 //! use seqloom_prep::metrics::Tally;

@@ -125,7 +125,7 @@ pub(crate) fn thousands(number: &str) -> String {
 
 /// Numbers of a plot, or numbers alone.
 #[derive(Debug, Clone, Default)]
-pub struct Table {
+pub struct PageTable {
     /// Its name in JSON, and what links to it.
     pub id: Cow<'static, str>,
     /// Heads.
@@ -146,7 +146,7 @@ pub struct Figure {
     /// By line of the plot: a band from where to where values spread.
     pub bands: Vec<Vec<Spread>>,
     /// The numbers.
-    pub table: Table,
+    pub table: PageTable,
 }
 
 /// A part of the page.
@@ -210,7 +210,7 @@ impl Page {
     #[must_use]
     pub fn to_json(&self) -> Value {
         let figures = self.sections.iter().flat_map(|section| &section.figures);
-        let table = |table: &Table| {
+        let table = |table: &PageTable| {
             let row = |row: &Vec<Cell>| row.iter().map(Cell::json).collect::<Vec<_>>();
             let rows: Vec<Vec<Value>> = table.rows.iter().map(row).collect();
             json!({ "columns": table.columns, "rows": rows })
@@ -262,7 +262,7 @@ impl Figure {
     }
 }
 
-impl Table {
+impl PageTable {
     fn write(&self, out: &mut String) {
         let columns = 0..self.columns.len();
         let of_column = |column: usize| self.rows.iter().filter_map(move |row| row.get(column));
@@ -332,7 +332,7 @@ mod tests {
             vec![Cell::from("<script>\u{7}&"), Cell::from(7_u64)],
             vec![Cell::from(f64::NAN), Cell::from(0.123_456_78)],
         ];
-        let table = Table { id: "reads".into(), columns: vec!["name", "n"], rows };
+        let table = PageTable { id: "reads".into(), columns: vec!["name", "n"], rows };
         let bands = vec![Vec::new(), vec![Spread { x: 2.0, low: 2.5, high: 3.5 }]];
         let (title, plot) = ("\"quoted\"".into(), Some((plot, style)));
         let figure = Figure { title, plot, marked: vec![1], bands, table };
@@ -384,8 +384,8 @@ mod tests {
         };
         let columns = vec!["group", "a", "b", "c", "d", "%"];
         let mut table =
-            Table { id: "t".into(), columns, rows: vec![row("x", 1.0), row("y", 2.125)] };
-        let written = |table: &Table| {
+            PageTable { id: "t".into(), columns, rows: vec![row("x", 1.0), row("y", 2.125)] };
+        let written = |table: &PageTable| {
             let mut out = String::new();
             table.write(&mut out);
             out.replace('\u{2009}', " ")

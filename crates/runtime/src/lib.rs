@@ -1,5 +1,13 @@
 //! Many cores: threads, memory, failure, order and time. Knows no biology.
 //!
+//! * [`pool`]: the only place that makes threads; [`flow`] with [`schedule`]: the loop of their
+//!   workers, the next task of a scheduler, performed.
+//! * [`order`]: commits in sequence; [`monitor`] and [`turnstile`]: what workers wait on.
+//! * [`memory`]: the ledger, and sizes as users write them.
+//! * [`failure`]: the first error stops all; [`error`]: what an error means to who runs the program.
+//! * [`topology`] and [`placement`]: NUMA nodes, where workers run and memory is.
+//! * [`machine`] and [`trace`]: what there is, and where time goes.
+//!
 //! Workers take numbers in turn, finish them in any order, and one of them commits each in
 //! sequence:
 //!

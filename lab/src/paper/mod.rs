@@ -13,7 +13,7 @@ pub(crate) mod lenis;
 pub(crate) mod misale;
 mod parsing;
 
-use seqloom_report::page::{Cell, Figure, Table};
+use seqloom_report::page::{Cell, Figure, PageTable};
 use seqloom_report::plot::{Line, Plot, Spread, Style};
 
 use crate::campaign::measured::Measured;
@@ -96,13 +96,13 @@ fn figure(titles: Titles<'_>, series: Vec<Series>) -> Figure {
     let Titles { id, title, x, y, columns } = titles;
     let lines = series.into_iter().map(line).collect();
     let plot = Plot { title: title.clone(), x: x.to_owned(), y: y.to_owned(), lines };
-    let table = Table { id: id.into(), columns: columns.to_vec(), rows };
+    let table = PageTable { id: id.into(), columns: columns.to_vec(), rows };
     Figure { title, plot: Some((plot, CURVES)), marked, bands, table }
 }
 
 /// A table by itself.
 fn table(title: &str, id: &'static str, columns: &[&'static str], rows: Vec<Vec<Cell>>) -> Figure {
-    let table = Table { id: id.into(), columns: columns.to_vec(), rows };
+    let table = PageTable { id: id.into(), columns: columns.to_vec(), rows };
     Figure { title: title.to_owned(), table, ..Figure::default() }
 }
 

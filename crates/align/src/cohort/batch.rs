@@ -6,11 +6,11 @@ use std::sync::Arc;
 use seqloom_format::ReadBlock;
 use seqloom_io::source::ReadSource;
 
-use crate::emit::RecordTags;
 use crate::engine::{EngineReads, Read};
-use crate::input_error::CohortError;
-use crate::input_tags::{InputTags, ReadTags};
-use crate::umi::{UmiRules, UmiTags};
+use crate::input::error::CohortError;
+use crate::input::tags::{InputTags, ReadTags};
+use crate::input::umi::{UmiRules, UmiTags};
+use crate::records::emit::RecordTags;
 
 /// Reads of one file that are together in one block.
 #[derive(Debug, Clone)]

@@ -4,15 +4,15 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use seqloom_format::{MateOfPair, ReadBlock};
-use seqloom_io::source::{BlockPlace, InputBlock, LanePlace, ReadSource, SequenceCheck};
+use seqloom_io::source::{BlockPlace, FilePosition, InputBlock, ReadSource, SequenceCheck};
 use seqloom_runtime::schedule::InOrder;
 
 use super::batch::Segment;
-use crate::input_error::CohortError;
-use crate::mates::MateOrder;
+use crate::input::error::CohortError;
+use crate::input::mates::MateOrder;
 
 /// One file's blocks, put in order.
-pub(super) struct Lane {
+pub(super) struct FileBlocks {
     pub(super) path: String,
     check: SequenceCheck,
     pub(super) mates: Option<MateOrder>,
@@ -32,7 +32,7 @@ pub(super) struct Lane {
     cuts_numbers: bool,
 }
 
-impl Lane {
+impl FileBlocks {
     /// File number `lane` of `source`.
     pub(super) fn new(source: &ReadSource, lane: usize) -> Self {
         Self {
@@ -99,7 +99,7 @@ impl Lane {
     }
 
     /// Where the read at the front is; `None` before it is there.
-    pub(super) fn place(&self) -> Option<LanePlace> {
+    pub(super) fn place(&self) -> Option<FilePosition> {
         let mut front = self.front;
         for (block, place) in &self.blocks {
             if let Some(read) = block.reads.get(front) {

@@ -32,7 +32,7 @@ use seqloom_io::{AtomicFile, AtomicFileError, Publication};
 use super::annotation::{write_amb, write_ann};
 use super::blockwise::{self, Needs, Sizes};
 use super::bwt::{self, Position, RowWriter, Rows};
-use super::companions::{Companion, State};
+use super::companions::{Companion, Mismatch};
 use super::error::BuildError;
 use super::fast_table::FastTable;
 use super::layout::{Layout, MAX_BASES, MAX_STRIDE_LOG2, default_stride_log2};
@@ -327,9 +327,9 @@ fn sidecars(companions: Vec<Companion>, with_index: bool) -> Result<Sidecars, Bu
     let mut sidecars = Sidecars::default();
     for Companion { path, state } in companions {
         match state {
-            State::Other => sidecars.stale.push(path),
-            State::Missing(_) if !with_index => {}
-            State::Missing(content) => match AtomicFile::create(&path) {
+            Mismatch::Other => sidecars.stale.push(path),
+            Mismatch::Missing(_) if !with_index => {}
+            Mismatch::Missing(content) => match AtomicFile::create(&path) {
                 Ok(file) => {
                     file.file().write_all(&content).map_err(write_error(&path))?;
                     sidecars.made.push(file);

@@ -35,12 +35,12 @@ struct Sequence {
 #[derive(Debug)]
 pub(super) struct Companion {
     pub(super) path: PathBuf,
-    pub(super) state: State,
+    pub(super) state: Mismatch,
 }
 
 /// What is to be done with a file.
 #[derive(Debug)]
-pub(super) enum State {
+pub(super) enum Mismatch {
     /// It is not there: its content.
     Missing(Vec<u8>),
     /// It is another FASTA's.
@@ -107,8 +107,8 @@ fn companion(
     make: impl FnOnce() -> Option<Vec<u8>>,
 ) -> Option<Companion> {
     let state = match std::fs::read(&path) {
-        Ok(there) if !fits(&there) => State::Other,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => State::Missing(make()?),
+        Ok(there) if !fits(&there) => Mismatch::Other,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Mismatch::Missing(make()?),
         _ => return None,
     };
     Some(Companion { path, state })
@@ -186,8 +186,8 @@ mod tests {
         let described = |companion: Companion| {
             let is_fai = companion.path.extension().unwrap() == "fai";
             let content = match companion.state {
-                State::Missing(content) => Some(content),
-                State::Other => None,
+                Mismatch::Missing(content) => Some(content),
+                Mismatch::Other => None,
             };
             (if is_fai { "fai" } else { "dict" }, content)
         };

@@ -8,7 +8,7 @@ use super::super::scheduler::{
 use super::*;
 use crate::cohort::{BATCH_READS, Batch, CohortCutter, Pairing};
 use crate::engine::{EngineError, EngineReads, RecordSink, SeededBatch};
-use crate::input_error::CohortError;
+use crate::input::error::CohortError;
 use crate::test_input::{TestInput, TestRead};
 use proptest::prelude::*;
 use seqloom_io::source::InputBlock;

@@ -18,11 +18,11 @@ use seqloom_runtime::pool::Stopped;
 use seqloom_runtime::trace::{Stage, ThreadTimes};
 
 use crate::cohort::{Batch, CohortRange, CutTotals, Pairing};
-use crate::emit::{EmitError, RecordTags};
 use crate::engine::EngineError;
-use crate::input_error::CohortError;
-use crate::mates::BamTotals;
-use crate::outside::OutsideReads;
+use crate::input::error::CohortError;
+use crate::input::mates::BamTotals;
+use crate::records::emit::{EmitError, RecordTags};
+use crate::records::unsearched::UnsearchedReads;
 pub use aligner::{Aligner, Batches};
 pub use scheduler::HeldLimits;
 use work::Ingest;
@@ -114,7 +114,7 @@ impl<'a, S> LaneInput<'a, S> {
 /// How inputs are cut and run.
 #[derive(Debug, Clone)]
 pub struct IngestOptions {
-    /// Workers.
+    /// How many workers.
     pub threads: NonZeroUsize,
     /// Cores that the process may use.
     pub cores: NonZeroUsize,
@@ -240,7 +240,7 @@ pub struct IngestTotals {
     /// What was found in BAM input.
     pub bam: BamTotals,
     /// Reads that were not searched for because of their length.
-    pub outside: OutsideReads,
+    pub outside: UnsearchedReads,
 }
 
 impl IngestTotals {

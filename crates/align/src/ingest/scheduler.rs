@@ -17,8 +17,8 @@ use seqloom_runtime::schedule::Fetches;
 
 use crate::cohort::{Batch, ClosedCohort, CohortCutter, Cut, CutTotals, Pairing};
 use crate::engine::{CohortEngine, Ordinals};
-use crate::input_error::CohortError;
-use crate::mates::BamTotals;
+use crate::input::error::CohortError;
+use crate::input::mates::BamTotals;
 
 /// Batches emitted ahead of the oldest one in work, per worker: bounds what an ordered sink holds.
 pub(super) const EMIT_AHEAD_PER_WORKER: u64 = 4;

@@ -17,10 +17,10 @@ use super::{
     Aligner, BatchSink, IngestError, IngestOptions, IngestTotals, IngestTrace, Ingested, LaneInput,
 };
 use crate::cohort::{Batch, ClosedCohort, CohortCutter, recycle};
-use crate::emit::{Emission, RecordTags};
 use crate::engine::{CohortEngine, EngineError, EngineReads, RecordSink, SeededBatch};
-use crate::input_error::CohortError;
-use crate::outside::OutsideReads;
+use crate::input::error::CohortError;
+use crate::records::emit::{Emission, RecordTags};
+use crate::records::unsearched::UnsearchedReads;
 
 /// What all workers share.
 pub(super) struct Ingest<'a, A: Aligner, S: BatchSink> {
@@ -39,7 +39,7 @@ struct Lane<'a, S: BatchSink> {
     source: &'a ReadSource,
     tags: RecordTags,
     sink: &'a S,
-    outside: Mutex<OutsideReads>,
+    outside: Mutex<UnsearchedReads>,
     failure: Failure<IngestError<S::Error>>,
 }
 

@@ -14,13 +14,13 @@ pub(crate) mod lanes;
 pub(crate) mod memory;
 mod mode;
 pub(crate) mod opened;
+mod outcome_counts;
 mod outcomes;
 pub(crate) mod placing;
 pub(crate) mod sinks;
 pub(crate) mod sorted;
 mod streamed;
 pub(crate) mod summary;
-mod tally;
 
 use seqloom_align::index;
 use seqloom_report::run::ThreadSeconds;

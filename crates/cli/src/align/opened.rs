@@ -4,15 +4,15 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use seqloom_align::cohort::{CohortRange, Pairing};
-use seqloom_align::emit::RecordTags;
 use seqloom_align::index::IndexInfo;
-use seqloom_align::input_error::CohortError;
-use seqloom_align::input_tags::InputTags;
-use seqloom_align::mates::MateOrder;
-use seqloom_align::umi::{UmiRules, UmiSource};
+use seqloom_align::input::error::CohortError;
+use seqloom_align::input::mates::MateOrder;
+use seqloom_align::input::tags::InputTags;
+use seqloom_align::input::umi::{UmiRules, UmiSource};
+use seqloom_align::records::emit::RecordTags;
 use seqloom_format::bam::Header;
 use seqloom_io::source::{
-    Compression, Container, Fetch, FetchScratch, InputBlock, LaneStart, ReadSource, RestartPoint,
+    Compression, Container, Fetch, FetchScratch, FileStart, InputBlock, ReadSource, RestartPoint,
     SourceOptions,
 };
 use seqloom_prep::partition::GenomeBins;
@@ -45,10 +45,10 @@ pub(crate) struct InputPart {
 }
 
 impl InputPart {
-    fn starts(&self) -> Vec<LaneStart> {
+    fn starts(&self) -> Vec<FileStart> {
         let restarts = self.restarts.iter().cloned().chain(std::iter::repeat(None));
         let places = self.range.start.places.iter().copied();
-        places.zip(restarts).map(|(place, restart)| LaneStart { place, restart }).collect()
+        places.zip(restarts).map(|(place, restart)| FileStart { place, restart }).collect()
     }
 }
 

@@ -16,7 +16,7 @@ use seqloom_io::{AtomicFile, AtomicFileError, OutputError};
 use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::order::Ordered;
 
-use super::tally::{Tally, Template, percent};
+use super::outcome_counts::{OutcomeCounts, Template, percent};
 use crate::output::at_path;
 
 /// What becomes of a read or pair.
@@ -57,7 +57,7 @@ struct Counts {
     /// Of single reads, and of pairs.
     placements: [AtomicU64; 2],
     /// What Bowtie 2 counts.
-    tally: Mutex<Tally>,
+    tally: Mutex<OutcomeCounts>,
 }
 
 /// What became of all reads so far.
@@ -124,7 +124,7 @@ impl Outcomes {
         templates: &PackedTemplates,
     ) -> Result<(), RecordError> {
         let mut reads = [0; 3];
-        let (mut placements, mut tally) = ([0; 2], Tally::default());
+        let (mut placements, mut tally) = ([0; 2], OutcomeCounts::default());
         let before = (templates.first_template - batch.first_template) as usize;
         let mut input = self.has_files().then(|| batch.templates().skip(before));
         for (at, (_, records)) in templates.iter().enumerate() {
@@ -225,7 +225,7 @@ fn judge(records: &[u8]) -> Result<Judgement, RecordError> {
 fn judge_by_score(
     records: &[u8],
     is_paired: bool,
-    tally: &mut Tally,
+    tally: &mut OutcomeCounts,
 ) -> Result<Outcome, RecordError> {
     let mut template = Template::new(is_paired);
     for body in framed_records(records) {
@@ -265,7 +265,7 @@ fn push_read((block, at): (&ReadBlock, usize), text: &mut Vec<u8>) {
 pub(super) struct Totals {
     reads: [u64; 3],
     placements: [u64; 2],
-    tally: Tally,
+    tally: OutcomeCounts,
     wording: Wording,
 }
 
@@ -401,7 +401,7 @@ mod tests {
     #[test]
     fn totals_read_as_bowtie_s() {
         let t = |reads, placements, expected: &[&str]| {
-            let (tally, wording) = (Tally::default(), Wording::Bowtie);
+            let (tally, wording) = (OutcomeCounts::default(), Wording::Bowtie);
             let totals = Totals { reads, placements, tally, wording };
             let text = totals.text();
             assert_eq!(text.lines().collect::<Vec<_>>(), expected);

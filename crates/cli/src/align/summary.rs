@@ -1,8 +1,8 @@
 //! What a run aligned, for the report and the closing line.
 
 use seqloom_align::ingest::{IngestTotals, IngestTrace};
-use seqloom_align::mates::BamTotals;
-use seqloom_align::outside::{OutsideCount, OutsideReads};
+use seqloom_align::input::mates::BamTotals;
+use seqloom_align::records::unsearched::{UnsearchedCount, UnsearchedReads};
 use seqloom_report::run::{Counts, LaneReport, StageReport};
 use seqloom_terminal::error::Bug;
 
@@ -80,9 +80,9 @@ fn describe_bam(bam: &BamTotals) -> Vec<String> {
 
 /// Reads that were not searched for because of their length. Short ones are what trimming leaves;
 /// long ones are a warning, as they are of another kind than the mode is for.
-pub(crate) fn log_outside(job: &Job<'_>, outside: &OutsideReads) {
+pub(crate) fn log_outside(job: &Job<'_>, outside: &UnsearchedReads) {
     let (console, mode) = (job.run.console, job.arguments.mode.mode.name());
-    let line = |count: &OutsideCount, problem: &str| {
+    let line = |count: &UnsearchedCount, problem: &str| {
         let first = count.first.as_ref()?;
         let (reads, are) = if count.reads == 1 { ("read", "is") } else { ("reads", "are") };
         Some(format!(

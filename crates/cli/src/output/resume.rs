@@ -11,8 +11,8 @@
 use crate::output::at_path;
 use std::path::{Path, PathBuf};
 
-use seqloom_format::state::{MalformedState, State};
-use seqloom_format::state_of_fields;
+use seqloom_format::persist_fields;
+use seqloom_format::state::{MalformedState, Persist};
 use seqloom_io::spill::SpillFile;
 use seqloom_io::{Fingerprint, FoundManifest, KeptFolder, Output};
 use seqloom_prep::partition::{Backing, SavedValue};
@@ -76,9 +76,9 @@ struct Manifest {
     written: Option<Written>,
 }
 
-state_of_fields!(Part { name, value });
-state_of_fields!(Written { bytes, state });
-state_of_fields!(Manifest { identity, spill, phases, written });
+persist_fields!(Part { name, value });
+persist_fields!(Written { bytes, state });
+persist_fields!(Manifest { identity, spill, phases, written });
 
 impl Manifest {
     fn parse(bytes: &[u8]) -> Result<Self, MalformedState> {
@@ -266,7 +266,7 @@ fn program_of(manifest: &[u8]) -> String {
 impl Checkpoints for Kept {
     type Error = seqloom_terminal::Error;
 
-    fn load<T: State>(
+    fn load<T: Persist>(
         &self,
         phase: Phase,
         backing: &Backing,
@@ -287,9 +287,9 @@ impl Checkpoints for Kept {
         Ok(self.folder.write_manifest(&self.manifest.encode(phase.name()))?)
     }
 
-    fn written<T: State>(&self) -> seqloom_terminal::Result<Option<T>> {
+    fn written<T: Persist>(&self) -> seqloom_terminal::Result<Option<T>> {
         let state = self.manifest.written.as_ref().map(|written| &*written.state);
-        Ok(state.map(State::from_state).transpose().map_err(DamagedState)?)
+        Ok(state.map(Persist::from_state).transpose().map_err(DamagedState)?)
     }
 
     fn save_written(

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use seqloom_format::state::State;
-use seqloom_format::state_of_fields;
+use seqloom_format::persist_fields;
+use seqloom_format::state::Persist;
 use seqloom_io::Output;
 use seqloom_io::spill::SpillFile;
 use seqloom_prep::duplicates::{DuplicateMode, DuplicateOptions, LibraryTable, ResolveError};
@@ -96,7 +96,7 @@ struct Ingested {
     totals: IngestTotals,
 }
 
-state_of_fields!(Ingested { collection, names, totals });
+persist_fields!(Ingested { collection, names, totals });
 
 /// What this run has to do. Weights are shares of the wall time of 1,000,000 records with 2
 /// threads, level 6.

@@ -22,7 +22,7 @@ use super::arguments::TaskArguments;
 use super::error::ShardError;
 use super::folder::{Clock, NewFile, RunFolder, shard_name};
 use super::loaded::{check_files, planned_options};
-use super::task::Task;
+use super::task::ShardTask;
 use crate::align::certified::CertifiedRun;
 use crate::align::job::{Job, PreparedJob};
 use crate::align::lanes::InputLanes;
@@ -148,10 +148,10 @@ fn align_shards(
     }
 }
 
-fn shard_task(folder: &RunFolder, shard: usize) -> seqloom_terminal::Result<Task> {
+fn shard_task(folder: &RunFolder, shard: usize) -> seqloom_terminal::Result<ShardTask> {
     let shards = folder.plan.shards.len();
     if shard < shards {
-        return Ok(Task::Align(shard));
+        return Ok(ShardTask::Align(shard));
     }
     if !folder.is_planned {
         let path = folder.file(&shard_name(shard));
@@ -277,7 +277,7 @@ fn align_one<E: CohortEngine>(
     engine: &E,
     job: &Job<'_>,
     first: Vec<Vec<seqloom_io::source::InputBlock>>,
-    (folder, task): (&RunFolder, Task),
+    (folder, task): (&RunFolder, ShardTask),
     clock: &Clock,
 ) -> seqloom_terminal::Result<()> {
     let backing = Backing {

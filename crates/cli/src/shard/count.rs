@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use seqloom_format::bam::Header;
-use seqloom_format::state::{MalformedState, State};
+use seqloom_format::state::{MalformedState, Persist};
 use seqloom_io::spill::SpillFile;
 use seqloom_prep::finish::{StoredRecords, UNIT_BYTES, UnitPlan};
 use seqloom_prep::partition::{Backing, StoreScratch};
@@ -18,7 +18,7 @@ use super::error::ShardError;
 use super::folder::{Clock, RunFolder, digest};
 use super::loaded::{Loaded, check_files, header, planned_options, spare_bytes, unless_done};
 use super::sealed::{SealedValues, write_sealed_values};
-use super::task::Task;
+use super::task::ShardTask;
 use crate::align::AlignArguments;
 use crate::align::memory::PROGRAM_BYTES;
 use crate::output::at_path;
@@ -40,7 +40,7 @@ pub(super) fn count(arguments: &RangeArguments, console: &Console) -> seqloom_te
     let clock = Clock::start();
     let range = arguments.range;
     let task = |folder: &RunFolder| {
-        Ok(Task::Count(range.check(folder.plan.ranges, "ranges of the output")?))
+        Ok(ShardTask::Count(range.check(folder.plan.ranges, "ranges of the output")?))
     };
     let Some((loaded, task)) = Loaded::unless_done(&arguments.task, task, console)? else {
         return Ok(());
@@ -77,7 +77,7 @@ pub(super) fn count(arguments: &RangeArguments, console: &Console) -> seqloom_te
 /// Makes the recalibration report of all counts.
 pub(super) fn table(arguments: &TaskArguments, console: &Console) -> seqloom_terminal::Result<()> {
     let clock = Clock::start();
-    let Some((folder, _)) = unless_done(arguments, |_| Ok(Task::Table), console)? else {
+    let Some((folder, _)) = unless_done(arguments, |_| Ok(ShardTask::Table), console)? else {
         return Ok(());
     };
     let (align, header) = (planned_options(&folder)?, header(&folder)?);
@@ -90,9 +90,9 @@ pub(super) fn table(arguments: &TaskArguments, console: &Console) -> seqloom_ter
     let spill = SpillFile::create(&arguments.machine.spill_folders(&align.output.output))?;
     let backing = Backing { ledger: Ledger::new(0), spill };
     let counts = sum(&folder, &backing)?;
-    let file = folder.create(Task::Table, "")?;
+    let file = folder.create(ShardTask::Table, "")?;
     align.recalibration.write_report(&header, (&counts, &backing), (&file, console))?;
-    folder.publish(Task::Table, vec![file.into()], &clock)
+    folder.publish(ShardTask::Table, vec![file.into()], &clock)
 }
 
 /// Bytes of a read group and a quality before its cells, and of the number of those.
@@ -102,7 +102,7 @@ const SIZE_BYTES: usize = 8;
 /// What a range has counted, quality by quality.
 struct RangeCounts<'a> {
     folder: &'a RunFolder,
-    task: Task,
+    task: ShardTask,
     values: SealedValues,
     /// What comes next.
     key: Option<Key>,
@@ -112,7 +112,7 @@ struct RangeCounts<'a> {
 type Key = (u32, u8);
 
 impl<'a> RangeCounts<'a> {
-    fn open(folder: &'a RunFolder, task: Task) -> seqloom_terminal::Result<Self> {
+    fn open(folder: &'a RunFolder, task: ShardTask) -> seqloom_terminal::Result<Self> {
         folder.require(task)?;
         let path = folder.file(&task.name());
         let values = SealedValues::open(&path, COUNTS);
@@ -129,7 +129,7 @@ impl<'a> RangeCounts<'a> {
 
     fn next_key(&mut self) -> seqloom_terminal::Result<Option<Key>> {
         let bytes = self.values.take(KEY_BYTES).map_err(|it| self.damaged(it))?;
-        let key = bytes.map(|bytes| State::from_state(&bytes)).transpose();
+        let key = bytes.map(|bytes| Persist::from_state(&bytes)).transpose();
         Ok(key.map_err(|it| self.damaged(it))?)
     }
 
@@ -153,7 +153,7 @@ impl<'a> RangeCounts<'a> {
 
 /// Adds up what all ranges have counted, of which the cells of one quality are in memory.
 fn sum(folder: &RunFolder, backing: &Backing) -> seqloom_terminal::Result<StoredCounts> {
-    let ranges = (0..folder.plan.ranges).map(|it| RangeCounts::open(folder, Task::Count(it)));
+    let ranges = (0..folder.plan.ranges).map(|it| RangeCounts::open(folder, ShardTask::Count(it)));
     let mut ranges = ranges.collect::<seqloom_terminal::Result<Vec<_>>>()?;
     let (mut counts, mut scratch) = (StoredCounts::default(), StoreScratch::new()?);
     while let Some(key) = ranges.iter().filter_map(|it| it.key).min() {
@@ -171,13 +171,13 @@ fn sum(folder: &RunFolder, backing: &Backing) -> seqloom_terminal::Result<Stored
 
 /// Where the report is that [`table`] made, which must be as it was written.
 pub(super) fn report(folder: &RunFolder) -> seqloom_terminal::Result<PathBuf> {
-    let description = folder.require(Task::Table)?;
-    let path = folder.file(&Task::Table.name());
+    let description = folder.require(ShardTask::Table)?;
+    let path = folder.file(&ShardTask::Table.name());
     let file = std::fs::File::open(&path).map_err(at_path(&path))?;
     let (_, sha256) = digest(&path)(&file)?;
     if description.files.iter().any(|it| it.sha256 != sha256) {
         let problem = "its SHA-256 differs".to_owned();
-        return Err(folder.damaged(Task::Table, &path, problem).into());
+        return Err(folder.damaged(ShardTask::Table, &path, problem).into());
     }
     Ok(path)
 }
@@ -190,7 +190,7 @@ pub(super) fn applier_bytes(loaded: &Loaded<'_>) -> u64 {
     if !requested.changes_records() {
         return 0;
     }
-    let made = requested.counts().then(|| loaded.folder.file(&Task::Table.name()));
+    let made = requested.counts().then(|| loaded.folder.file(&ShardTask::Table.name()));
     let given = requested.files().filter(|_| !requested.counts());
     let size = |path: &PathBuf| std::fs::metadata(path).map_or(0, |it| it.len());
     let text_bytes: u64 = made.iter().chain(given).map(size).sum();

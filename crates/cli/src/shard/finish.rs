@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use seqloom_format::state::State;
+use seqloom_format::state::Persist;
 use seqloom_prep::finish::{FinishTrace, Finished, Fragments, StoredRecords, UNIT_BYTES, UnitPlan};
 use seqloom_prep::metrics::quality::{GatheredMetrics, MetricsRequest};
 use seqloom_prep::partition::SortOrder;
@@ -15,7 +15,7 @@ use super::count;
 use super::folder::{Clock, NewFile, RunFolder};
 use super::loaded::Loaded;
 use super::sealed::write_sealed;
-use super::task::Task;
+use super::task::ShardTask;
 use crate::output::files::OutputFiles;
 use crate::output::run::MIN_CHUNK_BYTES;
 use crate::recalibration::reference_bytes;
@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: &RangeArguments, console: &Console) -> seqloom_term
     let clock = Clock::start();
     let range = arguments.range;
     let task = |folder: &RunFolder| {
-        Ok(Task::Finish(range.check(folder.plan.ranges, "ranges of the output")?))
+        Ok(ShardTask::Finish(range.check(folder.plan.ranges, "ranges of the output")?))
     };
     let Some((loaded, task)) = Loaded::unless_done(&arguments.task, task, console)? else {
         return Ok(());

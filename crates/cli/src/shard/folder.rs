@@ -18,7 +18,7 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use seqloom_format::state::State;
+use seqloom_format::state::Persist;
 use seqloom_io::source::RestartPoint;
 use seqloom_io::{AtomicFile, Output};
 use seqloom_runtime::machine;
@@ -27,9 +27,9 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::error::ShardError;
-use super::plan_file::{Place, PlanFile, PlannedShard, SCHEMA};
+use super::plan_file::{PlanFile, PlannedPosition, PlannedShard, SCHEMA};
 use super::sealed::{hex, sealed, unsealed, unsealed_json};
-use super::task::Task;
+use super::task::ShardTask;
 use crate::align::opened::InputPart;
 use crate::identity::program;
 use crate::output::at_path;
@@ -180,7 +180,7 @@ impl RunFolder {
         Ok(fs::remove_dir_all(&self.path).map_err(at_path(&self.path))?)
     }
 
-    fn description_of(&self, task: Task) -> PathBuf {
+    fn description_of(&self, task: ShardTask) -> PathBuf {
         self.file(&format!("{}.json", task.name()))
     }
 
@@ -188,7 +188,7 @@ impl RunFolder {
     ///
     /// # Errors
     /// A description or a file that is damaged, or of another run.
-    pub(crate) fn condition(&self, task: Task) -> seqloom_terminal::Result<Condition> {
+    pub(crate) fn condition(&self, task: ShardTask) -> seqloom_terminal::Result<Condition> {
         let path = self.description_of(task);
         let bytes = match fs::read(&path) {
             Ok(bytes) => bytes,
@@ -218,7 +218,7 @@ impl RunFolder {
     ///
     /// # Errors
     /// As [`RunFolder::condition`].
-    pub(crate) fn is_done(&self, task: Task) -> seqloom_terminal::Result<bool> {
+    pub(crate) fn is_done(&self, task: ShardTask) -> seqloom_terminal::Result<bool> {
         Ok(matches!(self.condition(task)?, Condition::Done(_)))
     }
 
@@ -226,7 +226,7 @@ impl RunFolder {
     ///
     /// # Errors
     /// As [`RunFolder::condition`]; the task is not done.
-    pub(crate) fn require(&self, task: Task) -> seqloom_terminal::Result<Description> {
+    pub(crate) fn require(&self, task: ShardTask) -> seqloom_terminal::Result<Description> {
         match self.condition(task)? {
             Condition::Done(description) => Ok(description),
             Condition::Missing => {
@@ -237,13 +237,17 @@ impl RunFolder {
     }
 
     /// An error that says what is wrong with a task's file.
-    pub(crate) fn damaged(&self, task: Task, path: &Path, problem: String) -> ShardError {
+    pub(crate) fn damaged(&self, task: ShardTask, path: &Path, problem: String) -> ShardError {
         let description = self.description_of(task);
         ShardError::Damaged { task: task.name(), path: path.to_owned(), description, problem }
     }
 
     /// A new file of a task, still without its name.
-    pub(crate) fn create(&self, task: Task, suffix: &str) -> seqloom_terminal::Result<AtomicFile> {
+    pub(crate) fn create(
+        &self,
+        task: ShardTask,
+        suffix: &str,
+    ) -> seqloom_terminal::Result<AtomicFile> {
         Ok(AtomicFile::create(&self.file(&format!("{}{suffix}", task.name())))?)
     }
 
@@ -251,7 +255,7 @@ impl RunFolder {
     /// is made on the way.
     pub(crate) fn create_output(
         &self,
-        task: Task,
+        task: ShardTask,
         suffix: &str,
     ) -> seqloom_terminal::Result<Output> {
         let mut output = Output::create(&self.file(&format!("{}{suffix}", task.name())))?;
@@ -266,7 +270,7 @@ impl RunFolder {
     /// Files of these names with other bytes; what cannot be written.
     pub(crate) fn publish(
         &self,
-        task: Task,
+        task: ShardTask,
         files: Vec<NewFile>,
         clock: &Clock,
     ) -> seqloom_terminal::Result<()> {
@@ -410,9 +414,9 @@ impl RunFolder {
     ///
     /// # Errors
     /// The task is not done; a file that is damaged.
-    pub(crate) fn read_sealed<T: State>(
+    pub(crate) fn read_sealed<T: Persist>(
         &self,
-        task: Task,
+        task: ShardTask,
         suffix: &str,
         kind: &str,
     ) -> seqloom_terminal::Result<T> {
@@ -432,7 +436,7 @@ impl RunFolder {
     pub(crate) fn part(&self, shard: usize) -> seqloom_terminal::Result<InputPart> {
         let planned = &self.plan.shards[shard];
         let restart =
-            |(lane, place): (usize, &Place)| -> seqloom_terminal::Result<Option<RestartPoint>> {
+            |(lane, place): (usize, &PlannedPosition)| -> seqloom_terminal::Result<Option<RestartPoint>> {
                 let Some(sha256) = &place.restart else { return Ok(None) };
                 let path = self.file(&restart_name(shard, lane));
                 let damaged = |problem: String| ShardError::Damaged {

@@ -15,7 +15,7 @@ use seqloom_terminal::{Console, UsageError, signals};
 use super::finish::{PARTS, Parts};
 use super::folder::RunFolder;
 use super::loaded::{exchanges, header, library_table, planned_options, read_marks, spare_bytes};
-use super::task::Task;
+use super::task::ShardTask;
 use super::{piece, place};
 use crate::align::AlignArguments;
 use crate::align::memory::PROGRAM_BYTES;
@@ -85,7 +85,7 @@ pub(super) fn run(arguments: &GatherArguments, console: &Console) -> seqloom_ter
     run.announce("shard gather", &folder.path.display().to_string(), &output.output);
     let totals = exchanges(&folder)?.totals();
     for range in 0..folder.plan.ranges {
-        folder.require(Task::Finish(range))?;
+        folder.require(ShardTask::Finish(range))?;
     }
     let duplicates = duplicates(&folder, &align)?;
     let references = header.references();
@@ -144,9 +144,9 @@ pub(super) fn run(arguments: &GatherArguments, console: &Console) -> seqloom_ter
 fn floor_bytes(folder: &RunFolder, header: &Header, requested: MetricsRequest) -> u64 {
     /// Of a file that is read: its bytes, its values, and the sum that they are added to.
     const COPIES: u64 = 3;
-    let marks = (0..folder.plan.parts).map(|it| folder.file(&Task::Mark(it).name()));
+    let marks = (0..folder.plan.parts).map(|it| folder.file(&ShardTask::Mark(it).name()));
     let ranges = 0..folder.plan.ranges;
-    let ranges = ranges.map(|it| folder.file(&format!("{}.parts", Task::Finish(it).name())));
+    let ranges = ranges.map(|it| folder.file(&format!("{}.parts", ShardTask::Finish(it).name())));
     let size = |path: PathBuf| std::fs::metadata(path).map_or(0, |it| it.len());
     let largest_bytes = marks.chain(ranges).map(size).max().unwrap_or_default();
     let (groups, references) = (header.read_groups().len(), header.references().len());
@@ -191,7 +191,7 @@ fn add_range(
     start: u64,
 ) -> seqloom_terminal::Result<(Finished, GatheredMetrics)> {
     let (finished, fragments, metrics): Parts =
-        folder.read_sealed(Task::Finish(range), ".parts", PARTS)?;
+        folder.read_sealed(ShardTask::Finish(range), ".parts", PARTS)?;
     if let Some(OutputIndex::Bins(index)) = index {
         for (fragment, at) in &fragments {
             index.append(fragment, start + at).map_err(FinishError::Index)?;
@@ -223,7 +223,7 @@ fn of_plan(folder: &RunFolder, align: &AlignArguments, counts: Counts) -> Ingest
     let marks = !align.duplicates.no_mark_duplicates;
     let size = |path: &PathBuf| std::fs::metadata(path).map_or(0, |it| it.len());
     let shards =
-        (0..folder.plan.shards.len()).filter_map(|it| folder.require(Task::Align(it)).ok());
+        (0..folder.plan.shards.len()).filter_map(|it| folder.require(ShardTask::Align(it)).ok());
     Ingested {
         inputs: align.inputs().map(|it| it.display().to_string()).collect(),
         counts,

@@ -19,7 +19,7 @@ use super::error::ShardError;
 use super::folder::{HEADER, PLAN, RunFolder};
 use super::plan::parse_plan;
 use super::sealed::hex;
-use super::task::Task;
+use super::task::ShardTask;
 use crate::align::AlignArguments;
 use crate::align::memory::{MIN_STORE_BYTES, PROGRAM_BYTES, WORKER_BYTES};
 use crate::output::at_path;
@@ -88,7 +88,7 @@ pub(crate) fn header(folder: &RunFolder) -> seqloom_terminal::Result<Header> {
 pub(crate) fn exchanges(folder: &RunFolder) -> seqloom_terminal::Result<Exchanges> {
     let mut all = Vec::new();
     for (shard, planned) in folder.plan.shards.iter().enumerate() {
-        let task = Task::Align(shard);
+        let task = ShardTask::Align(shard);
         folder.require(task)?;
         let path = folder.file(&task.name());
         let exchange = Exchange::open(&path)?;
@@ -108,9 +108,9 @@ pub(crate) fn exchanges(folder: &RunFolder) -> seqloom_terminal::Result<Exchange
 /// There is no plan; a task whose files are damaged.
 pub(crate) fn unless_done(
     arguments: &TaskArguments,
-    task: impl FnOnce(&RunFolder) -> seqloom_terminal::Result<Task>,
+    task: impl FnOnce(&RunFolder) -> seqloom_terminal::Result<ShardTask>,
     console: &Console,
-) -> seqloom_terminal::Result<Option<(RunFolder, Task)>> {
+) -> seqloom_terminal::Result<Option<(RunFolder, ShardTask)>> {
     let opened = unless_all_done(arguments, |it| Ok(vec![task(it)?]), console)?;
     Ok(opened.and_then(|(folder, left)| Some((folder, *left.first()?))))
 }
@@ -118,9 +118,9 @@ pub(crate) fn unless_done(
 /// Opens the folder, unless every task is done: then `None`. Gives those that are not.
 fn unless_all_done(
     arguments: &TaskArguments,
-    tasks: impl FnOnce(&RunFolder) -> seqloom_terminal::Result<Vec<Task>>,
+    tasks: impl FnOnce(&RunFolder) -> seqloom_terminal::Result<Vec<ShardTask>>,
     console: &Console,
-) -> seqloom_terminal::Result<Option<(RunFolder, Vec<Task>)>> {
+) -> seqloom_terminal::Result<Option<(RunFolder, Vec<ShardTask>)>> {
     if arguments.machine.quiet {
         console.be_quiet();
     }
@@ -164,9 +164,9 @@ impl<'a> Loaded<'a> {
     /// What is missing, damaged or changed.
     pub(crate) fn unless_done(
         arguments: &'a TaskArguments,
-        task: impl FnOnce(&RunFolder) -> seqloom_terminal::Result<Task>,
+        task: impl FnOnce(&RunFolder) -> seqloom_terminal::Result<ShardTask>,
         console: &'a Console,
-    ) -> seqloom_terminal::Result<Option<(Self, Task)>> {
+    ) -> seqloom_terminal::Result<Option<(Self, ShardTask)>> {
         let loaded = Self::unless_all_done(arguments, |it| Ok(vec![task(it)?]), console)?;
         Ok(loaded.and_then(|(loaded, left)| Some((loaded, *left.first()?))))
     }
@@ -177,9 +177,9 @@ impl<'a> Loaded<'a> {
     /// What is missing, damaged or changed.
     pub(crate) fn unless_all_done(
         arguments: &'a TaskArguments,
-        tasks: impl FnOnce(&RunFolder) -> seqloom_terminal::Result<Vec<Task>>,
+        tasks: impl FnOnce(&RunFolder) -> seqloom_terminal::Result<Vec<ShardTask>>,
         console: &'a Console,
-    ) -> seqloom_terminal::Result<Option<(Self, Vec<Task>)>> {
+    ) -> seqloom_terminal::Result<Option<(Self, Vec<ShardTask>)>> {
         let Some((folder, left)) = unless_all_done(arguments, tasks, console)? else {
             return Ok(None);
         };
@@ -258,7 +258,7 @@ impl<'a> Loaded<'a> {
             false => marks,
         };
         for part in 0..self.folder.plan.parts {
-            let task = Task::Mark(part);
+            let task = ShardTask::Mark(part);
             let (sparse, _) = read_marks(&self.folder, part)?;
             let other = || {
                 let path = self.folder.file(&task.name());
@@ -278,7 +278,7 @@ pub(crate) fn read_marks(
     folder: &RunFolder,
     part: usize,
 ) -> seqloom_terminal::Result<(SparseMarks, seqloom_prep::duplicates::DuplicationCounters)> {
-    folder.read_sealed(Task::Mark(part), "", MARKS)
+    folder.read_sealed(ShardTask::Mark(part), "", MARKS)
 }
 
 /// The libraries of the header, as [`crate::align::sorted::library_table`] has them: files of reads

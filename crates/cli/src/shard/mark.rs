@@ -1,6 +1,6 @@
 //! `shard mark`: duplicates of a part of the read ends of all shards.
 
-use seqloom_format::state::State;
+use seqloom_format::state::Persist;
 use seqloom_prep::duplicates::resolve_all;
 use seqloom_prep::partition::{END_PARTITIONS, PhaseResources};
 use seqloom_terminal::{Console, UsageError, signals};
@@ -9,7 +9,7 @@ use super::arguments::{Shares, TaskArguments, check_number};
 use super::folder::{Clock, RunFolder};
 use super::loaded::{Loaded, MARKS};
 use super::sealed::write_sealed;
-use super::task::Task;
+use super::task::ShardTask;
 use crate::output::run::MIN_CHUNK_BYTES;
 
 /// Options of `shard mark`.
@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: &MarkArguments, console: &Console) -> seqloom_termi
     let Shares { indices, of } = &arguments.part;
     let tasks = |folder: &RunFolder| {
         check_number(*of, folder.plan.parts, "parts of the read ends")?;
-        Ok(indices.clone().map(Task::Mark).collect())
+        Ok(indices.clone().map(ShardTask::Mark).collect())
     };
     let Some((loaded, left)) = Loaded::unless_all_done(&arguments.task, tasks, console)? else {
         return Ok(());
@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &MarkArguments, console: &Console) -> seqloom_termi
 }
 
 /// Finds the duplicates of a part and publishes them.
-fn mark(loaded: &Loaded<'_>, task: Task, clock: &Clock) -> seqloom_terminal::Result<()> {
+fn mark(loaded: &Loaded<'_>, task: ShardTask, clock: &Clock) -> seqloom_terminal::Result<()> {
     let marks_bytes = loaded.marks_bytes();
     let backing = loaded.backing(marks_bytes)?;
     // They are charged when they are made.
@@ -57,7 +57,7 @@ fn mark(loaded: &Loaded<'_>, task: Task, clock: &Clock) -> seqloom_terminal::Res
     let ends = loaded.exchanges.ends(
         (&backing, MIN_CHUNK_BYTES as usize),
         (&loaded.libraries, duplicates.read_ends()),
-        |partition| Task::Mark(partition * parts / END_PARTITIONS) == task,
+        |partition| ShardTask::Mark(partition * parts / END_PARTITIONS) == task,
     )?;
     let (templates, mode) = (loaded.folder.plan.templates, duplicates.duplicate_mode.into());
     let watch = || loaded.run.watch("duplicates", (0, None), 0);

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::folder::RunFolder;
 use super::sealed::hex;
-use super::task::Task;
+use super::task::ShardTask;
 use crate::output::at_path;
 
 /// Bytes read at a time.
@@ -18,7 +18,7 @@ const READ_BYTES: usize = 4 << 20;
 /// # Errors
 /// The range is not finished.
 pub(super) fn size_bytes(folder: &RunFolder, range: usize) -> seqloom_terminal::Result<u64> {
-    Ok(folder.require(Task::Finish(range))?.files.first().map_or(0, |it| it.bytes))
+    Ok(folder.require(ShardTask::Finish(range))?.files.first().map_or(0, |it| it.bytes))
 }
 
 /// Gives a range's piece to `take`, part after part, and compares its digest on the way.
@@ -30,7 +30,7 @@ pub(super) fn read(
     range: usize,
     mut take: impl FnMut(&[u8]) -> seqloom_terminal::Result<()>,
 ) -> seqloom_terminal::Result<()> {
-    let task = Task::Finish(range);
+    let task = ShardTask::Finish(range);
     let description = folder.require(task)?;
     let path = folder.file(&format!("{}.bgzf", task.name()));
     let mut piece = File::open(&path).map_err(at_path(&path))?;

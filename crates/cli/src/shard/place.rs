@@ -12,8 +12,8 @@ use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
-use seqloom_format::state::State;
-use seqloom_format::state_of_fields;
+use seqloom_format::persist_fields;
+use seqloom_format::state::Persist;
 use seqloom_io::Output;
 use seqloom_terminal::{Console, signals};
 use sha2::{Digest, Sha256};
@@ -23,7 +23,7 @@ use super::folder::{Clock, RunFolder};
 use super::loaded::{header, planned_options, unless_done};
 use super::piece;
 use super::sealed::{hex, write_sealed};
-use super::task::Task;
+use super::task::ShardTask;
 use crate::output::at_path;
 use crate::output::files::OutputFiles;
 use crate::output::run::Run;
@@ -44,14 +44,14 @@ struct Seams {
     ends_sha256: String,
 }
 
-state_of_fields!(Seams { front, back, ends_sha256 });
+persist_fields!(Seams { front, back, ends_sha256 });
 
 /// Runs the command.
 pub(super) fn run(arguments: &RangeArguments, console: &Console) -> seqloom_terminal::Result<()> {
     let clock = Clock::start();
     let range = arguments.range;
     let task = |folder: &RunFolder| {
-        Ok(Task::Place(range.check(folder.plan.ranges, "ranges of the output")?))
+        Ok(ShardTask::Place(range.check(folder.plan.ranges, "ranges of the output")?))
     };
     let Some((folder, task)) = unless_done(&arguments.task, task, console)? else {
         return Ok(());
@@ -150,7 +150,7 @@ fn ends_sha256(output: &File, blocks: &Range<u64>) -> io::Result<String> {
 /// A task's file that is damaged; an output that cannot be opened.
 pub(super) fn begun(folder: &RunFolder, path: &Path) -> seqloom_terminal::Result<Option<Output>> {
     for range in 0..folder.plan.ranges {
-        if !folder.is_done(Task::Place(range))? {
+        if !folder.is_done(ShardTask::Place(range))? {
             return Ok(None);
         }
     }
@@ -170,7 +170,7 @@ pub(super) fn append(
     range: usize,
     output: &mut Output,
 ) -> seqloom_terminal::Result<()> {
-    let (task, path) = (Task::Place(range), folder.file(OUTPUT));
+    let (task, path) = (ShardTask::Place(range), folder.file(OUTPUT));
     let seams: Seams = folder.read_sealed(task, "", SEAMS)?;
     let start = output.written_bytes();
     let blocks = blocks(&(start..start + piece::size_bytes(folder, range)?));

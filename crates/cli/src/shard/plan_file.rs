@@ -5,7 +5,7 @@
 //! and so does the plan from its head: it is the head's digest that names a run.
 
 use seqloom_align::cohort::{CohortRange, CohortStart};
-use seqloom_io::source::{LanePlace, RestartPoint};
+use seqloom_io::source::{FilePosition, RestartPoint};
 use serde::{Deserialize, Serialize};
 
 /// First field of the file, and the version of its meaning and of all other files.
@@ -67,16 +67,16 @@ pub(crate) struct PlannedShard {
     pub(crate) sequence: u64,
     pub(crate) reads: u64,
     pub(crate) templates: u64,
-    pub(crate) places: Vec<Place>,
+    pub(crate) places: Vec<PlannedPosition>,
     /// Numbers of mates, .1 and .2, are taken off names.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub(crate) has_numbers: bool,
 }
 
-/// A [`LanePlace`].
+/// A [`FilePosition`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Place {
+pub(crate) struct PlannedPosition {
     /// SHA-256 of the file that holds the [`RestartPoint`] which it is reached from.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) restart: Option<String>,
@@ -87,21 +87,21 @@ pub(crate) struct Place {
     lines: u64,
 }
 
-impl From<&LanePlace> for Place {
-    fn from(place: &LanePlace) -> Self {
-        let LanePlace { raw, raw_text, text, records, lines } = *place;
+impl From<&FilePosition> for PlannedPosition {
+    fn from(place: &FilePosition) -> Self {
+        let FilePosition { raw, raw_text, text, records, lines } = *place;
         Self { restart: None, raw, raw_text, text, records, lines }
     }
 }
 
-impl From<&Place> for LanePlace {
-    fn from(place: &Place) -> Self {
-        let Place { raw, raw_text, text, records, lines, .. } = *place;
+impl From<&PlannedPosition> for FilePosition {
+    fn from(place: &PlannedPosition) -> Self {
+        let PlannedPosition { raw, raw_text, text, records, lines, .. } = *place;
         Self { raw, raw_text, text, records, lines }
     }
 }
 
-impl Place {
+impl PlannedPosition {
     /// The last of `points`, which are in order, that is not after the place.
     pub(crate) fn point_in_front<'p>(
         &self,
@@ -112,7 +112,7 @@ impl Place {
 
     /// The same place, reached from a point that is kept in a file of this digest.
     pub(crate) fn reached_from(&self, point: &RestartPoint, sha256: String) -> Self {
-        let place = LanePlace::from(self).reached_from(point);
+        let place = FilePosition::from(self).reached_from(point);
         Self { restart: Some(sha256), ..Self::from(&place) }
     }
 }
@@ -126,7 +126,7 @@ impl PlannedShard {
                 first_read: self.first_read,
                 first_template: self.first_template,
                 sequence: self.sequence,
-                places: self.places.iter().map(LanePlace::from).collect(),
+                places: self.places.iter().map(FilePosition::from).collect(),
                 has_numbers: self.has_numbers,
             },
             cohorts: self.cohorts,
@@ -184,7 +184,7 @@ pub(crate) fn shard(start: &CohortStart, end: ShardEnd) -> PlannedShard {
         sequence: start.sequence,
         reads: end.reads - start.first_read,
         templates: end.templates - start.first_template,
-        places: start.places.iter().map(Place::from).collect(),
+        places: start.places.iter().map(PlannedPosition::from).collect(),
         has_numbers: start.has_numbers,
     }
 }

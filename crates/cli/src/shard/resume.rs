@@ -19,7 +19,7 @@ use super::gather::{self, GatherArguments};
 use super::mark::{self, MarkArguments};
 use super::plan::{self, Cuts, Request};
 use super::plan_file::PlanFile;
-use super::task::Task;
+use super::task::ShardTask;
 use super::{align, count, finish, place, tasks, unsupported};
 use crate::align::lanes::InputLanes;
 use crate::align::{AlignArguments, checks};
@@ -110,7 +110,7 @@ fn make(
 }
 
 fn one(
-    task: Task,
+    task: ShardTask,
     run: &RunFolder,
     machine: &RunArguments,
     console: &Console,
@@ -118,21 +118,21 @@ fn one(
     let of_run = TaskArguments { folder: run.path.clone(), machine: machine.clone() };
     let share = |index, of| Share { index, of };
     match task {
-        Task::Align(_) => align::align_all(run, machine.clone(), console),
-        Task::Mark(part) => {
+        ShardTask::Align(_) => align::align_all(run, machine.clone(), console),
+        ShardTask::Mark(part) => {
             let part = share(part, run.plan.parts).into();
             mark::run(&MarkArguments { task: of_run, part }, console)
         }
-        Task::Count(range) => {
+        ShardTask::Count(range) => {
             let range = share(range, run.plan.ranges);
             count::count(&RangeArguments { task: of_run, range }, console)
         }
-        Task::Table => count::table(&of_run, console),
-        Task::Finish(range) => {
+        ShardTask::Table => count::table(&of_run, console),
+        ShardTask::Finish(range) => {
             let range = share(range, run.plan.ranges);
             finish::run(&RangeArguments { task: of_run, range }, console)
         }
-        Task::Place(range) => {
+        ShardTask::Place(range) => {
             let range = share(range, run.plan.ranges);
             place::run(&RangeArguments { task: of_run, range }, console)
         }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, Write};
 use std::path::Path;
 
-use seqloom_format::state::State;
+use seqloom_format::state::Persist;
 use seqloom_io::AtomicFile;
 use seqloom_terminal::error::Bug;
 use serde::Serialize;
@@ -36,7 +36,7 @@ pub(super) fn sealed(kind: &str, value: &[u8]) -> Vec<u8> {
 }
 
 /// What [`sealed`] made, or what is wrong with it.
-pub(super) fn unsealed<T: State>(bytes: &[u8], kind: &str) -> Result<T, &'static str> {
+pub(super) fn unsealed<T: Persist>(bytes: &[u8], kind: &str) -> Result<T, &'static str> {
     let magic = magic(kind);
     let (content, checksum) = bytes.split_last_chunk::<4>().ok_or("it is too short")?;
     if crc32fast::hash(content) != u32::from_le_bytes(*checksum) {
@@ -48,7 +48,7 @@ pub(super) fn unsealed<T: State>(bytes: &[u8], kind: &str) -> Result<T, &'static
 
 /// Writes what [`sealed`] would make of many values, one after the other, which need not be in
 /// memory together.
-pub(super) fn write_sealed_values<T: State>(
+pub(super) fn write_sealed_values<T: Persist>(
     file: &AtomicFile,
     kind: &str,
     values: impl Iterator<Item = seqloom_terminal::Result<T>>,

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::folder::{Condition, RunFolder};
-use super::task::Task;
+use super::task::ShardTask;
 use super::tasks;
 use crate::output::at_path;
 
@@ -36,7 +36,7 @@ struct StatusLine {
     bytes: Option<u64>,
 }
 
-fn line(folder: &RunFolder, task: Task) -> StatusLine {
+fn line(folder: &RunFolder, task: ShardTask) -> StatusLine {
     let mut line = StatusLine {
         id: task.name(),
         state: "missing",

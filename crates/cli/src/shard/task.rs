@@ -4,7 +4,7 @@ use super::plan_file::PlanFile;
 
 /// One task of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Task {
+pub(crate) enum ShardTask {
     Align(usize),
     Mark(usize),
     Count(usize),
@@ -13,7 +13,7 @@ pub(crate) enum Task {
     Place(usize),
 }
 
-impl Task {
+impl ShardTask {
     /// Path in the run directory, which the names of its files start with.
     pub(crate) fn name(self) -> String {
         match self {

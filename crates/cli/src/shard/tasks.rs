@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::folder::RunFolder;
 use super::loaded::planned_options;
-use super::task::Task;
+use super::task::ShardTask;
 use crate::align::memory::{MIN_STORE_BYTES, PROGRAM_BYTES, WORKER_BYTES};
 use crate::output::at_path;
 
@@ -42,30 +42,33 @@ struct TaskLine {
 ///
 /// # Errors
 /// Options of the plan that are none.
-pub(super) fn all(folder: &RunFolder) -> seqloom_terminal::Result<Vec<(Task, Vec<Task>)>> {
+pub(super) fn all(
+    folder: &RunFolder,
+) -> seqloom_terminal::Result<Vec<(ShardTask, Vec<ShardTask>)>> {
     let options = planned_options(folder)?;
     let plan = &folder.plan;
-    let align: Vec<_> = (0..plan.shards.len()).map(Task::Align).collect();
+    let align: Vec<_> = (0..plan.shards.len()).map(ShardTask::Align).collect();
     let mut needed = align.clone();
-    let mut tasks: Vec<(Task, Vec<Task>)> = align.iter().map(|&it| (it, Vec::new())).collect();
+    let mut tasks: Vec<(ShardTask, Vec<ShardTask>)> =
+        align.iter().map(|&it| (it, Vec::new())).collect();
     if !folder.is_planned {
         return Ok(tasks);
     }
     if !options.duplicates.no_mark_duplicates {
-        let marks = (0..plan.parts).map(Task::Mark);
+        let marks = (0..plan.parts).map(ShardTask::Mark);
         tasks.extend(marks.clone().map(|it| (it, align.clone())));
         needed = marks.collect();
     }
     if options.recalibration.counts() {
-        let counts = (0..plan.ranges).map(Task::Count);
+        let counts = (0..plan.ranges).map(ShardTask::Count);
         tasks.extend(counts.clone().map(|it| (it, needed.clone())));
-        tasks.push((Task::Table, counts.collect()));
-        needed = vec![Task::Table];
+        tasks.push((ShardTask::Table, counts.collect()));
+        needed = vec![ShardTask::Table];
     }
-    let finish = (0..plan.ranges).map(Task::Finish);
+    let finish = (0..plan.ranges).map(ShardTask::Finish);
     tasks.extend(finish.clone().map(|it| (it, needed.clone())));
     needed = finish.collect();
-    tasks.extend((0..plan.ranges).map(|it| (Task::Place(it), needed.clone())));
+    tasks.extend((0..plan.ranges).map(|it| (ShardTask::Place(it), needed.clone())));
     Ok(tasks)
 }
 
@@ -85,12 +88,16 @@ pub(super) fn run(arguments: &TasksArguments) -> seqloom_terminal::Result<()> {
             id: task.name(),
             verb: task.verb(),
             arguments: of_run.chain(task.option(plan)).collect(),
-            needs: needs.into_iter().map(Task::name).collect(),
+            needs: needs.into_iter().map(ShardTask::name).collect(),
             done: format!("{}.json", task.name()),
-            cores: if matches!(task, Task::Table | Task::Place(_)) { 1 } else { plan.threads },
+            cores: if matches!(task, ShardTask::Table | ShardTask::Place(_)) {
+                1
+            } else {
+                plan.threads
+            },
             memory_floor_bytes: match task {
-                Task::Align(_) => plan.align_floor_bytes,
-                Task::Place(_) => PROGRAM_BYTES,
+                ShardTask::Align(_) => plan.align_floor_bytes,
+                ShardTask::Place(_) => PROGRAM_BYTES,
                 _ => floor,
             },
         };

@@ -36,7 +36,7 @@ const MAX_TRIES: usize = 16;
 
 /// What [`Bytes::cover`] covers.
 #[derive(Debug, Clone)]
-pub(super) struct Region {
+pub(super) struct CoverSpan {
     pub(super) range: Range<usize>,
     /// Copies start before this place; they may be longer.
     pub(super) starts_before: usize,
@@ -44,7 +44,7 @@ pub(super) struct Region {
     pub(super) class: Class,
 }
 
-impl Region {
+impl CoverSpan {
     pub(super) fn whole(range: Range<usize>, class: Class) -> Self {
         Self { starts_before: range.end, range, class }
     }
@@ -125,11 +125,11 @@ impl<C: Compare> Bytes<'_, C> {
     #[inline(always)]
     pub(super) fn cover<const K: usize, const LAZY: bool, const MIN: u32>(
         self,
-        region: Region,
+        region: CoverSpan,
         sources: Sources<'_, K>,
         tokens: &mut Tokens,
     ) {
-        let Region { range, starts_before, class } = region;
+        let CoverSpan { range, starts_before, class } = region;
         let mut at = range.start;
         while at < starts_before {
             let columns = first_columns(range.end - at);

@@ -7,7 +7,7 @@
 //! rank. Qualities repeat within a read: runs of one value.
 
 use super::compare::{Compare, Longest};
-use super::cover::{Bytes, Region, Sources, first_columns, newest_of};
+use super::cover::{Bytes, CoverSpan, Sources, first_columns, newest_of};
 use super::history::{History, MAX_TAGS, Reads};
 use super::layout::{FIXED_BYTES, Fields, tag_end};
 use super::tokens::{Class, LONGEST_DISTANCE, SHORTEST_COPY, Tokens};
@@ -161,7 +161,7 @@ impl<const K: usize, const READS: usize, const LAZY: bool> Search<K, READS, LAZY
         }
         let first = self.tokens.covered().max(fields.start - BYTES_BEFORE.min(fields.start));
         let sources = Sources { distances: &distances, newest };
-        let other = |range| Region::whole(range, Class::Other);
+        let other = |range| CoverSpan::whole(range, Class::Other);
         if let Some(distance) = self.mate_distance(bytes, fields, mate_name) {
             let region = other(first..fields.name);
             bytes.cover::<K, LAZY, 3>(region, sources, &mut self.tokens);
@@ -178,7 +178,7 @@ impl<const K: usize, const READS: usize, const LAZY: bool> Search<K, READS, LAZY
             bytes.cover::<K, LAZY, 3>(other(first..end), sources, &mut self.tokens);
             return;
         }
-        let region = Region { starts_before: middle, ..other(first..end) };
+        let region = CoverSpan { starts_before: middle, ..other(first..end) };
         bytes.cover::<K, LAZY, 3>(region, sources, &mut self.tokens);
         let rest = middle.max(self.tokens.covered());
         let mut distances = self.history.distances_of_cigars(fields.cigar);
@@ -254,7 +254,7 @@ impl<const K: usize, const READS: usize, const LAZY: bool> Search<K, READS, LAZY
                 let range = sequence.max(self.tokens.covered())..sequence + overlaps.reached_bytes;
                 let newest = overlaps.newest;
                 let sources = Sources { distances: &overlaps.distances, newest };
-                let region = Region::whole(range, Class::Bases);
+                let region = CoverSpan::whole(range, Class::Bases);
                 bytes.cover::<_, LAZY, 4>(region, sources, &mut self.tokens);
             }
             self.reads.push(fields);

@@ -11,7 +11,7 @@ pub struct BinningScheme {
     depth: u32,
 }
 
-crate::state_of_fields!(BinningScheme { min_shift, depth });
+crate::persist_fields!(BinningScheme { min_shift, depth });
 
 impl BinningScheme {
     /// The scheme of BAI: 16 kbp bins, 6 levels, references up to 2^29 bp.

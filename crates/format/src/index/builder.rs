@@ -6,7 +6,7 @@ use super::binning::{first_of_level, parent};
 use super::fragment::{Run, UNSET};
 use super::{BinningScheme, IndexError, IndexFragment};
 use crate::bgzf::VirtualOffset;
-use crate::state_of_fields;
+use crate::persist_fields;
 
 /// A bin whose chunks span less than this many compressed bytes is merged into its parent, as
 /// htslib does (its `HTS_MIN_MARKER_DIST`).
@@ -43,9 +43,9 @@ pub struct IndexBuilder {
     no_coordinate: u64,
 }
 
-state_of_fields!(Chunk { start, end });
-state_of_fields!(ReferenceIndex { bins, windows, span, mapped, unmapped });
-state_of_fields!(IndexBuilder { scheme, references, open, last, no_coordinate });
+persist_fields!(Chunk { start, end });
+persist_fields!(ReferenceIndex { bins, windows, span, mapped, unmapped });
+persist_fields!(IndexBuilder { scheme, references, open, last, no_coordinate });
 
 impl IndexBuilder {
     /// A builder for a file with `reference_count` references.

@@ -35,7 +35,7 @@ pub(super) struct Run {
     pub(super) start: VirtualOffset,
 }
 
-crate::state_of_fields!(Run { reference_id, bin, start });
+crate::persist_fields!(Run { reference_id, bin, start });
 
 /// Where a record is, as the index sees it.
 #[derive(Debug, Clone)]
@@ -70,7 +70,7 @@ pub(super) struct NoCoordinate {
     pub(super) start: Option<VirtualOffset>,
 }
 
-crate::state_of_fields!(Part {
+crate::persist_fields!(Part {
     reference_id,
     first_position,
     last_position,
@@ -79,8 +79,8 @@ crate::state_of_fields!(Part {
     mapped,
     unmapped,
 });
-crate::state_of_fields!(NoCoordinate { count, start });
-crate::state_of_fields!(IndexFragment { scheme, runs, parts, windows, no_coordinate });
+crate::persist_fields!(NoCoordinate { count, start });
+crate::persist_fields!(IndexFragment { scheme, runs, parts, windows, no_coordinate });
 
 impl IndexFragment {
     /// An empty fragment.

@@ -6,7 +6,7 @@ use seqloom_format::fastq::Grammar;
 use super::ReadSource;
 use super::block::Defect;
 use super::error::SourceError;
-use super::lane::{Lane, Source};
+use super::lane::{InputFile, Source};
 use super::parse::{self, ParsedText};
 use super::reader::TextReader;
 use super::stream::{Limits, Pull, StreamGrammar, StreamState};
@@ -21,7 +21,7 @@ impl ReadSource {
         raw_start: u64,
         skip: u64,
     ) -> Result<Option<Defect>, SourceError> {
-        let Lane { input, source, max_record_bytes, .. } = &self.lanes[lane];
+        let InputFile { input, source, max_record_bytes, .. } = &self.lanes[lane];
         let (mut reader, mut skip) = match source {
             Source::Plain(_) => (TextReader::plain(input.clone(), raw_start + skip), 0),
             Source::Bgzf(_) => (TextReader::new(input.clone(), raw_start), skip),

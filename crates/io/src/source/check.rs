@@ -3,7 +3,7 @@
 use super::ReadSource;
 use super::block::{Defect, InputBlock};
 use super::error::{Malformed, SourceError};
-use super::place::{BlockPlace, LanePlace};
+use super::place::{BlockPlace, FilePosition};
 
 /// Records looked at to distinguish Phred+64 from Phred+33.
 const PHRED_RECORDS: u64 = 10_000;
@@ -33,7 +33,7 @@ pub struct SequenceCheck {
     /// A place in the file to decompress from, at or before `record_end`, and the text before it.
     anchor: (u64, u64),
     /// Where the first record of the lane is.
-    start: LanePlace,
+    start: FilePosition,
     last_name: Vec<u8>,
     qualities: QualityRange,
     /// Blocks of lower index are of no use: a stream gives what they would have had.
@@ -82,9 +82,9 @@ impl SequenceCheck {
     /// it is accepted.
     #[must_use]
     pub fn place_of_next(&self, block: &InputBlock) -> BlockPlace {
-        let LanePlace { raw, raw_text, .. } = self.start;
+        let FilePosition { raw, raw_text, .. } = self.start;
         let (text, records, lines) = (self.base, self.records, self.lines);
-        BlockPlace::new(LanePlace { raw, raw_text, text, records, lines }, block)
+        BlockPlace::new(FilePosition { raw, raw_text, text, records, lines }, block)
     }
 
     /// Bases in the blocks accepted so far.
@@ -158,7 +158,7 @@ impl SequenceCheck {
     fn continue_as_stream(&mut self, source: &ReadSource) {
         let (raw, raw_text) = self.anchor;
         let (text, records, lines) = (self.record_end, self.records, self.lines);
-        let place = LanePlace { raw, raw_text, text, records, lines };
+        let place = FilePosition { raw, raw_text, text, records, lines };
         self.stream_from = source.continue_as_stream(self.lane, place);
         (self.start.raw, self.start.raw_text) = (raw, raw_text);
         (self.base, self.expected) = (text, text);

@@ -8,7 +8,7 @@ use seqloom_format::fastq::Grammar;
 use super::claims::Chunks;
 use super::error::SourceError;
 use super::opening::{Container, InputFormat, Opened};
-use super::place::{LanePlace, LaneStart};
+use super::place::{FilePosition, FileStart};
 use super::raw::Input;
 use super::reader::{Compression, TextReader};
 use super::restart::RestartPoint;
@@ -31,13 +31,13 @@ pub(crate) enum Source {
 }
 
 /// One input as it is read.
-pub(crate) struct Lane {
+pub(crate) struct InputFile {
     pub(crate) input: Input,
     pub(crate) format: InputFormat,
     pub(crate) source: Source,
     pub(crate) progress: Progress,
     /// Where its first record is: after a BAM header, or where a part of the input starts.
-    pub(crate) start: LanePlace,
+    pub(crate) start: FilePosition,
     /// Longest record, in bytes.
     pub(crate) max_record_bytes: usize,
     /// Somewhere in BGZF something else follows: what is left is to be read as a stream. Relaxed:
@@ -60,7 +60,7 @@ struct Tail {
 ///
 /// Relaxed: they choose the lane that is read next and how far one may lead, on which no result
 /// depends, and one that is seen late is off by a few blocks. `delivered_blocks` alone says more:
-/// see [`Lane::is_exhausted`].
+/// see [`InputFile::is_exhausted`].
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     pub(crate) claimed_blocks: AtomicU64,
@@ -98,7 +98,7 @@ impl Progress {
 /// `start` on, or from its beginning with restart points recorded.
 fn read_again(
     input: &Input,
-    start: Option<LanePlace>,
+    start: Option<FilePosition>,
     restart: Option<&RestartPoint>,
     record_every_bytes: Option<u64>,
 ) -> Result<Option<TextReader>, SourceError> {
@@ -111,13 +111,13 @@ fn read_again(
     })
 }
 
-impl Lane {
+impl InputFile {
     /// The lane that an opened input becomes, from `start` on if that is given. A stream cannot be
     /// read from its middle.
     pub(crate) fn new(
         opened: Opened,
         Limits { block_bytes, max_record_bytes: max_text_bytes }: Limits,
-        start: Option<&LaneStart>,
+        start: Option<&FileStart>,
         record_every_bytes: Option<u64>,
     ) -> Result<Self, SourceError> {
         let restart = start.and_then(|start| start.restart.as_ref());
@@ -129,7 +129,7 @@ impl Lane {
             Container::Bam => MAX_FRAME_BYTES,
         };
         let input = reader.input().clone();
-        let header = LanePlace::after_header(header_bytes);
+        let header = FilePosition::after_header(header_bytes);
         let source = match (format.container, format.compression, input.size) {
             (Container::Fastq, Compression::Plain, Some(size)) => {
                 let all = Chunks::new(size, block_bytes as u64);
@@ -160,7 +160,7 @@ impl Lane {
             }
         };
         let (progress, start) = (Progress::default(), start.unwrap_or(header));
-        Ok(Lane {
+        Ok(InputFile {
             input,
             format,
             source,
@@ -186,7 +186,7 @@ impl Lane {
     /// `place.raw_text` bytes of text, and from the record at `place.text` on. The index of the
     /// stream's first block; those of other blocks that were handed out are lower. The first call
     /// counts.
-    pub(crate) fn continue_as_stream(&self, place: LanePlace) -> u64 {
+    pub(crate) fn continue_as_stream(&self, place: FilePosition) -> u64 {
         let make = || {
             let first_index = match &self.source {
                 Source::Plain(chunks) | Source::Bgzf(chunks) => chunks.close(),

@@ -51,7 +51,7 @@ use seqloom_format::bam::Header;
 use seqloom_format::fastq::ParseOptions;
 
 use self::claims::{Chunks, ClaimedChunk};
-use self::lane::{Lane, Source};
+use self::lane::{InputFile, Source};
 use self::opening::Opened;
 use self::parse::ParsedText;
 use self::raw::Input;
@@ -63,7 +63,7 @@ pub use self::check::SequenceCheck;
 pub use self::error::{Malformed, SourceError};
 pub use self::opening::{Container, InputFormat};
 pub use self::options::SourceOptions;
-pub use self::place::{BlockPlace, LanePlace, LaneStart};
+pub use self::place::{BlockPlace, FilePosition, FileStart};
 pub use self::reader::{Compression, Truncation};
 pub(crate) use self::records::{RecordReader, Records};
 pub use self::restart::RestartPoint;
@@ -100,7 +100,7 @@ enum Taken {
 
 /// One or two inputs, shared by all workers.
 pub struct ReadSource {
-    lanes: Vec<Lane>,
+    lanes: Vec<InputFile>,
     header: Option<Header>,
     options: SourceOptions,
     parse: ParseOptions,
@@ -128,7 +128,7 @@ impl ReadSource {
     pub fn open_at(
         inputs: &[PathBuf],
         options: SourceOptions,
-        starts: &[LaneStart],
+        starts: &[FileStart],
     ) -> Result<Self, SourceError> {
         if inputs.is_empty() || inputs.len() > 2 {
             return Err(SourceError::InputCount(inputs.len()));
@@ -148,7 +148,7 @@ impl ReadSource {
         }
         let limits = Limits { block_bytes, max_record_bytes: options.max_text_bytes };
         let starts = starts.iter().map(Some).chain(std::iter::repeat(None));
-        let lane = |(it, start)| Lane::new(it, limits, start, options.restart_every_bytes);
+        let lane = |(it, start)| InputFile::new(it, limits, start, options.restart_every_bytes);
         let lanes = opened.into_iter().zip(starts).map(lane).collect::<Result<_, _>>()?;
         Ok(Self {
             lanes,
@@ -199,7 +199,7 @@ impl ReadSource {
     /// Bytes of the inputs, compressed as they are, in the blocks taken so far.
     #[must_use]
     pub fn bytes_read(&self) -> u64 {
-        // Relaxed, here and below: see `Progress` and `Lane::leaves_bgzf`.
+        // Relaxed, here and below: see `Progress` and `InputFile::leaves_bgzf`.
         self.lanes.iter().map(|lane| lane.progress.raw_bytes.load(Ordering::Relaxed)).sum()
     }
 
@@ -274,7 +274,7 @@ impl ReadSource {
     }
 
     fn take(&self, lane: usize, scratch: &mut FetchScratch) -> Result<Taken, SourceError> {
-        let Lane { progress, source, .. } = &self.lanes[lane];
+        let InputFile { progress, source, .. } = &self.lanes[lane];
         if let Some(stream) = self.lanes[lane].stream() {
             return self.pull(lane, stream);
         }
@@ -322,7 +322,7 @@ impl ReadSource {
         index: u64,
         scratch: &mut FetchScratch,
     ) -> Result<Taken, SourceError> {
-        let Lane { input, source, start, max_record_bytes, .. } = &self.lanes[lane];
+        let InputFile { input, source, start, max_record_bytes, .. } = &self.lanes[lane];
         let mut block = self.free_block();
         let (options, max_record_bytes) = (self.parse, *max_record_bytes);
         let chunk = ClaimedChunk { input, chunks, index, options, max_record_bytes };
@@ -424,14 +424,14 @@ impl ReadSource {
     }
 
     /// Where the first record of `lane` is.
-    pub(crate) fn start(&self, lane: usize) -> LanePlace {
+    pub(crate) fn start(&self, lane: usize) -> FilePosition {
         self.lanes[lane].start
     }
 
     /// Where the text of the first block of `lane` starts: before the first record where that
     /// is within a BGZF block.
     pub(crate) fn first_text(&self, lane: usize) -> u64 {
-        let Lane { start, source, .. } = &self.lanes[lane];
+        let InputFile { start, source, .. } = &self.lanes[lane];
         if matches!(source, Source::Bgzf(_)) { start.raw_text } else { start.text }
     }
 
@@ -443,8 +443,8 @@ impl ReadSource {
         }
     }
 
-    /// See [`Lane::continue_as_stream`].
-    pub(crate) fn continue_as_stream(&self, lane: usize, place: LanePlace) -> u64 {
+    /// See [`InputFile::continue_as_stream`].
+    pub(crate) fn continue_as_stream(&self, lane: usize, place: FilePosition) -> u64 {
         self.lanes[lane].continue_as_stream(place)
     }
 

@@ -5,7 +5,7 @@ use super::restart::RestartPoint;
 
 /// Where a read is in one input.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct LanePlace {
+pub struct FilePosition {
     /// Offset in the file, compressed as it is, from which text can be had: 0, that of a BGZF
     /// block, or that of a [`RestartPoint`].
     pub raw: u64,
@@ -21,14 +21,14 @@ pub struct LanePlace {
 
 /// Where to start reading an input.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct LaneStart {
+pub struct FileStart {
     /// The first read.
-    pub place: LanePlace,
+    pub place: FilePosition,
     /// What it takes to inflate from `place.raw` on, within gzip.
     pub restart: Option<RestartPoint>,
 }
 
-impl LanePlace {
+impl FilePosition {
     /// The same place, reached from `point`, which is before it.
     #[must_use]
     pub fn reached_from(self, point: &RestartPoint) -> Self {
@@ -46,17 +46,17 @@ impl LanePlace {
 pub struct BlockPlace {
     /// As for a read that is where the block's buffer starts; records and lines are those before
     /// of the first record.
-    start: LanePlace,
+    start: FilePosition,
     /// Where in the buffer the first record is.
     first: usize,
 }
 
 impl BlockPlace {
     /// Of a block that starts after `before`, which is where the text that it owns starts.
-    pub(crate) fn new(before: LanePlace, block: &InputBlock) -> Self {
+    pub(crate) fn new(before: FilePosition, block: &InputBlock) -> Self {
         let first = block.place.first.unwrap_or_default() as usize;
         let start = match block.place.raw {
-            Some((raw, _)) => LanePlace { raw, raw_text: before.text, ..before },
+            Some((raw, _)) => FilePosition { raw, raw_text: before.text, ..before },
             None => before,
         };
         Self { start, first }
@@ -66,11 +66,11 @@ impl BlockPlace {
     /// `name_start` of it. FASTQ and FASTA have one byte between the start of a record and its
     /// name.
     #[must_use]
-    pub fn of_read(&self, index: usize, bytes: &[u8], name_start: u32) -> LanePlace {
+    pub fn of_read(&self, index: usize, bytes: &[u8], name_start: u32) -> FilePosition {
         let at = (name_start as usize).saturating_sub(1);
         let before = bytes.get(self.first..at).unwrap_or_default();
         let lines = memchr::memchr_iter(b'\n', before).count();
-        LanePlace {
+        FilePosition {
             text: self.start.text + at as u64,
             records: self.start.records + index as u64,
             lines: self.start.lines + lines as u64,

@@ -34,7 +34,7 @@ pub struct Truncation {
     pub problem: String,
 }
 
-seqloom_format::state_of_fields!(Truncation { byte, problem });
+seqloom_format::persist_fields!(Truncation { byte, problem });
 
 /// What [`TextReader::fill`] reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

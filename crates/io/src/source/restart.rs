@@ -11,7 +11,7 @@
 //! right one is that from which the same text comes out again ([`Trial`]). A point is kept only if
 //! one does.
 
-use seqloom_format::state_of_fields;
+use seqloom_format::persist_fields;
 use zlib_rs::{Inflate, InflateFlush, Status};
 
 /// Text that a block may copy from (RFC 1951, 2).
@@ -43,7 +43,7 @@ pub struct RestartPoint {
     window: Vec<u8>,
 }
 
-state_of_fields!(RestartPoint { raw, text, used_bits, in_member, crc, member_bytes, window });
+persist_fields!(RestartPoint { raw, text, used_bits, in_member, crc, member_bytes, window });
 
 /// A restart point is not one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::error::SourceError;
-use super::lane::Lane;
+use super::lane::InputFile;
 use super::{POLL_TIME, ReadSource, poll};
 
 /// Blocks by which one lane may lead the other, pipes that wait for each other apart.
@@ -21,7 +21,7 @@ impl ReadSource {
     }
 
     /// Reads by which `lane` leads the other, and that one, if it is not used up.
-    fn lead(&self, lane: usize) -> Option<(u64, &Lane)> {
+    fn lead(&self, lane: usize) -> Option<(u64, &InputFile)> {
         let other = self.lanes.get(1 - lane).filter(|other| !other.is_exhausted())?;
         let own = self.lanes[lane].progress.expected_reads();
         Some((own.saturating_sub(other.progress.expected_reads()), other))
@@ -40,7 +40,7 @@ impl ReadSource {
     }
 
     /// How long a pipe has had nothing.
-    fn starved_for(&self, lane: &Lane) -> Option<Duration> {
+    fn starved_for(&self, lane: &InputFile) -> Option<Duration> {
         // Relaxed: see `Progress`.
         let since = lane.progress.starved_since.load(Ordering::Relaxed).checked_sub(1)?;
         Some(self.started.elapsed().saturating_sub(Duration::from_millis(since)))
@@ -65,7 +65,7 @@ impl ReadSource {
     }
 
     /// Fails if `starved` has had nothing for too long while the other lane waits for it.
-    fn check_skew(&self, starved: &Lane) -> Result<(), SourceError> {
+    fn check_skew(&self, starved: &InputFile) -> Result<(), SourceError> {
         let patience = self.options.skew_patience;
         if self.starved_for(starved).is_none_or(|time| time < patience) {
             return Ok(());

@@ -2,8 +2,8 @@
 
 use std::io;
 
-use seqloom_format::state::State;
-use seqloom_format::state_of_fields;
+use seqloom_format::persist_fields;
+use seqloom_format::state::Persist;
 
 use super::columns::Columns;
 use super::{Content, MAX_EXTENT_BYTES, SpillError, SpillExtent};
@@ -127,7 +127,7 @@ struct ColumnSizes {
     packed: [u32; 2],
 }
 
-state_of_fields!(ColumnSizes { records, raw, packed });
+persist_fields!(ColumnSizes { records, raw, packed });
 
 /// Appends `raw`, compressed, to `out`; gives how many bytes that were.
 fn compress(

@@ -4,12 +4,12 @@
 use std::path::Path;
 
 use seqloom_format::bam::{check_record, framed_records};
-use seqloom_format::state::State;
+use seqloom_format::state::Persist;
 use seqloom_io::alignments::{
     AlignmentFetch, AlignmentOptions, AlignmentScratch, AlignmentSource, RecordCheck,
 };
 use seqloom_io::source::{
-    Fetch, FetchScratch, LanePlace, LaneStart, ReadSource, RestartPoint, SequenceCheck,
+    Fetch, FetchScratch, FilePosition, FileStart, ReadSource, RestartPoint, SequenceCheck,
     SourceOptions,
 };
 
@@ -62,7 +62,7 @@ pub(crate) fn source(folder: &Path, bytes: &[u8]) {
 /// The reads from `start` on, and the restart points that were met, or what the error says.
 fn read_from(
     path: &Path,
-    start: Option<LaneStart>,
+    start: Option<FileStart>,
 ) -> Result<(Vec<Read>, Vec<RestartPoint>), String> {
     let options = SourceOptions {
         block_bytes: 61,
@@ -70,7 +70,7 @@ fn read_from(
         restart_every_bytes: start.is_none().then_some(1),
         ..SourceOptions::default()
     };
-    let starts: Vec<LaneStart> = start.into_iter().collect();
+    let starts: Vec<FileStart> = start.into_iter().collect();
     let source = ReadSource::open_at(&[path.to_path_buf()], options, &starts)
         .map_err(|error| error.to_string())?;
     let reads = drained(&source)?;
@@ -84,16 +84,18 @@ pub(crate) fn restart(folder: &Path, content: &[u8], noise: &[u8]) {
     std::fs::write(&path, content).unwrap();
     let Ok((reads, points)) = read_from(&path, None) else { return };
     for point in points {
-        let place = LanePlace { text: point.text(), ..LanePlace::default() }.reached_from(&point);
-        let start = LaneStart { place, restart: Some(point) };
+        let place =
+            FilePosition { text: point.text(), ..FilePosition::default() }.reached_from(&point);
+        let start = FileStart { place, restart: Some(point) };
         // A point is anywhere in a record, so that its first one may be malformed.
         if let Ok((rest, _)) = read_from(&path, Some(start)) {
             assert!(rest.len() <= reads.len());
         }
     }
     if let Ok(point) = RestartPoint::from_state(noise) {
-        let place = LanePlace { text: point.text(), ..LanePlace::default() }.reached_from(&point);
-        let _ = read_from(&path, Some(LaneStart { place, restart: Some(point) }));
+        let place =
+            FilePosition { text: point.text(), ..FilePosition::default() }.reached_from(&point);
+        let _ = read_from(&path, Some(FileStart { place, restart: Some(point) }));
     }
 }
 

@@ -36,7 +36,7 @@ pub(crate) struct SeedContext<'a> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum SearchState {
     New,
     /// This string of the table.
     Looked(u32),
@@ -55,14 +55,14 @@ pub(crate) struct Seed {
     end: u16,
     /// Most rows that are looked at; more are none, of a seed that is not long enough.
     rows: u32,
-    state: State,
+    state: SearchState,
 }
 
 impl Seed {
     pub(crate) fn new(query: usize, end: usize, rows: u32) -> Self {
         let interval = Interval::default();
         let end = end as u16;
-        Self { interval, query: query as u32, at: end, end, rows, state: State::New }
+        Self { interval, query: query as u32, at: end, end, rows, state: SearchState::New }
     }
 
     fn bases(&self) -> u16 {
@@ -76,12 +76,12 @@ impl Seed {
         let from = usize::from(self.end).checked_sub(context.tables.starts.string_bases());
         let string = from.map(|from| &codes[from..usize::from(self.end)]);
         let Some(string) = string.filter(|string| !string.contains(&UNKNOWN)) else {
-            self.state = State::Done;
+            self.state = SearchState::Done;
             return false;
         };
         let number = string.iter().fold(0, |n, &code| n << 2 | u32::from(code));
         prefetch(context.tables.starts.start_entry(number as usize));
-        self.state = State::Looked(number);
+        self.state = SearchState::Looked(number);
         true
     }
 
@@ -89,7 +89,7 @@ impl Seed {
     fn look(&mut self, context: &SeedContext<'_>, number: u32) -> bool {
         self.interval = Interval::of_string(context.tables.starts, number as usize);
         self.at = self.end - context.tables.starts.string_bases() as u16;
-        self.state = if self.interval.count > 0 { State::Growing } else { State::Done };
+        self.state = if self.interval.count > 0 { SearchState::Growing } else { SearchState::Done };
         context.tables.rows.prefetch(self.interval);
         self.interval.count > 0
     }
@@ -112,7 +112,7 @@ impl Seed {
                 return true;
             }
         }
-        self.state = State::Done;
+        self.state = SearchState::Done;
         false
     }
 
@@ -129,10 +129,10 @@ impl Search<SeedContext<'_>> for Seed {
     #[inline(always)]
     fn step(&mut self, context: &SeedContext<'_>) -> bool {
         match self.state {
-            State::New => self.begin(context),
-            State::Looked(number) => self.look(context, number),
-            State::Growing => self.grow(context),
-            State::Done => false,
+            SearchState::New => self.begin(context),
+            SearchState::Looked(number) => self.look(context, number),
+            SearchState::Growing => self.grow(context),
+            SearchState::Done => false,
         }
     }
 }
@@ -218,7 +218,7 @@ impl Search<Rows<'_>> for Located {
 
 /// Working memory of the search for seeds.
 #[derive(Debug, Default)]
-pub(crate) struct SeedWork {
+pub(crate) struct SeedScratch {
     pub(crate) seeds: Vec<Seed>,
     located: Vec<Located>,
     active: Vec<usize>,
@@ -230,7 +230,7 @@ pub(crate) struct SeedWork {
     keys: Vec<u64>,
 }
 
-impl SeedWork {
+impl SeedScratch {
     /// What was found of read `number` of the group.
     pub(crate) fn hits_of(&self, number: usize) -> &[Hit] {
         let before = |number: usize| move |hit: &Hit| (hit.query as usize) < number;

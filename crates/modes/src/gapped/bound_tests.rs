@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::super::distinct::walk;
 use super::super::kernel::{LANES, MARGIN};
-use super::super::traceback::{Problem, Table};
+use super::super::traceback::{Problem, TracebackMatrix};
 use super::*;
 use crate::options::Strands;
 use crate::query::Query;
@@ -81,7 +81,7 @@ proptest! {
             Diagonal { start, segment, covered: 0, is_rare: false, ungapped: None }
         });
         let middle = (starts[0] + starts[1]) / 2;
-        let (mut window, mut table, mut ops) = (Vec::new(), Table::default(), Vec::new());
+        let (mut window, mut table, mut ops) = (Vec::new(), TracebackMatrix::default(), Vec::new());
         let from = middle - MARGIN as i64;
         reference.codes(segment, from, read.len() + 2 * MARGIN + 1, &mut window);
         let problem = Problem {

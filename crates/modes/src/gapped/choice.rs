@@ -18,7 +18,7 @@ use std::ops::Range;
 use super::bound::Pieces;
 use super::candidates::{Diagonal, ScoredRead};
 use super::kernel::{LANES, Lanes, MARGIN, Profile, best_score};
-use super::traceback::Table;
+use super::traceback::TracebackMatrix;
 use crate::by_score::alignment::{Alignment, Output};
 use crate::by_score::score::{Bounds, LOWEST, Scoring};
 use crate::by_score::seeds::Hit;
@@ -58,7 +58,7 @@ pub(super) struct Chosen {
 
 /// Diagonals near each other.
 #[derive(Debug, Clone)]
-pub(super) struct Group {
+pub(super) struct DiagonalCluster {
     pub(super) diagonals: Range<usize>,
     pub(super) segment: Segment,
     /// Where the middle of the band is.
@@ -83,9 +83,9 @@ pub(super) struct Found {
 
 /// Working memory.
 #[derive(Debug, Default)]
-pub(super) struct Work {
+pub(super) struct ChoiceScratch {
     pub(super) diagonals: Vec<Diagonal>,
-    pub(super) groups: Vec<Group>,
+    pub(super) groups: Vec<DiagonalCluster>,
     /// Groups to be extended: what they are worth without a gap, bases in seeds, number.
     order: Vec<(Reverse<i32>, Reverse<u32>, usize)>,
     pub(super) found: Vec<Found>,
@@ -97,7 +97,7 @@ pub(super) struct Work {
     pieces: Pieces,
     pub(super) codes: Vec<u8>,
     window: Vec<i16>,
-    pub(super) table: Table,
+    pub(super) table: TracebackMatrix,
     pub(super) ops: Vec<u32>,
     /// Diagonals of the alignments with gaps that have been taken.
     pub(super) passed: Vec<i64>,
@@ -127,7 +127,7 @@ impl Two {
     }
 }
 
-impl Work {
+impl ChoiceScratch {
     /// Finds the placements of a read whose seeds are at `hits`, in order of place.
     #[inline(always)]
     pub(super) fn choose<L: Lanes>(
@@ -180,7 +180,7 @@ impl Work {
                 }
                 _ => {
                     first = at;
-                    self.groups.push(Group {
+                    self.groups.push(DiagonalCluster {
                         diagonals: at..at + 1,
                         segment: diagonal.segment,
                         middle: diagonal.start,
@@ -315,7 +315,7 @@ impl Work {
         &mut self,
         read: ScoredRead<'_>,
         reference: &Reference<'_>,
-        group: &Group,
+        group: &DiagonalCluster,
     ) -> i32 {
         let is_plain = self.fetch(read, reference, group);
         self.window.clear();
@@ -329,7 +329,7 @@ impl Work {
         &mut self,
         read: ScoredRead<'_>,
         reference: &Reference<'_>,
-        group: &Group,
+        group: &DiagonalCluster,
     ) -> bool {
         let (from, length) = (group.middle - MARGIN as i64, read.query.len() + 2 * MARGIN + 1);
         reference.codes(group.segment, from, length, &mut self.codes)

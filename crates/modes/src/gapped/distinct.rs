@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::ops::Range;
 
 use super::candidates::ScoredRead;
-use super::choice::{Chosen, Criteria, Found, Work};
+use super::choice::{ChoiceScratch, Chosen, Criteria, Found};
 use super::kernel::{DIAGONALS, MARGIN};
 use super::traceback::Problem;
 use crate::by_score::alignment::{Alignment, CLIP, DELETION, INSERTION, MATCH, Output, push};
@@ -16,7 +16,7 @@ use crate::reference::Reference;
 /// one group are on [`DIAGONALS`] of them, and what is clipped of a read moves the place.
 const APART: i64 = (LONGEST_READ + 2 * DIAGONALS) as i64;
 
-impl Work {
+impl ChoiceScratch {
     /// Takes placements that differ from those taken before, the best first, until there are enough
     /// and the score of one more is known.
     pub(super) fn take(

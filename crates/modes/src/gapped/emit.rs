@@ -9,7 +9,7 @@ use crate::by_score::mates::Kind;
 use crate::by_score::report::{Report, Which, Wording};
 use crate::placer::{Out, Template};
 use seqloom_align::engine::Read;
-use seqloom_align::record::OUTSIDE;
+use seqloom_align::records::UNSEARCHED;
 
 /// Why a read is not searched for: Bowtie 2's YF.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +26,7 @@ impl Filtered {
     fn tag(self) -> &'static [u8; 6] {
         match self {
             Self::Unknown => b"YFZNS\0",
-            Self::Length => OUTSIDE,
+            Self::Length => UNSEARCHED,
             Self::Score => b"YFZSC\0",
         }
     }
@@ -92,7 +92,7 @@ impl Wording for Bowtie2<'_> {
         // A mate without a seed may still be found near the other one.
         let is_short = self.reads[mate].bases.len() < self.engine.shortest_read();
         match self.filtered[mate] {
-            Some(Filtered::Score) | None if is_short => OUTSIDE,
+            Some(Filtered::Score) | None if is_short => UNSEARCHED,
             Some(filtered) => filtered.tag(),
             None => b"",
         }

@@ -1,7 +1,7 @@
 //! What is required of two mates: where their placements are, and where the mate of one would be.
 
 use super::candidates::ScoredRead;
-use super::choice::{Criteria, Found, Work};
+use super::choice::{ChoiceScratch, Criteria, Found};
 use crate::by_score::mates::MateOptions;
 use crate::by_score::seeds::Hit;
 use crate::reference::{Extent, Reference, Segment};
@@ -42,13 +42,18 @@ impl Question<'_> {
     }
 
     /// About where a group's read is.
-    pub(super) fn group_extent(&self, mate: usize, work: &Work, group: usize) -> Extent {
+    pub(super) fn group_extent(&self, mate: usize, work: &ChoiceScratch, group: usize) -> Extent {
         let group = &work.groups[group];
         Extent::of(group.segment, group.middle, self.length(mate), self.bases())
     }
 
     /// Where the read of a placement is, and whether that is exact.
-    pub(super) fn found_extent(&self, mate: usize, work: &Work, found: &Found) -> (Extent, bool) {
+    pub(super) fn found_extent(
+        &self,
+        mate: usize,
+        work: &ChoiceScratch,
+        found: &Found,
+    ) -> (Extent, bool) {
         let segment = work.groups[found.group].segment;
         match found.diagonal {
             Some(at) => {

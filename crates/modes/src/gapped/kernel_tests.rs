@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 #[cfg(target_arch = "x86_64")]
 use super::super::simd;
-use super::super::traceback::{Problem, Table};
+use super::super::traceback::{Problem, TracebackMatrix};
 use super::*;
 use crate::by_score::alignment::{CLIP, DELETION, INSERTION, MATCH};
 use crate::by_score::score::{LOWEST, MOST_BONUS, MOST_PENALTY};
@@ -157,7 +157,7 @@ fn compare(
     }
     let problem =
         Problem { codes: read, penalties: &penalties, window: &window, scoring, gaps_late };
-    let (mut table, mut ops) = (Table::default(), Vec::new());
+    let (mut table, mut ops) = (TracebackMatrix::default(), Vec::new());
     let traced = problem.trace(&mut table, &mut ops);
     let none = i32::from(LOWEST);
     if expected < none {
@@ -247,7 +247,7 @@ fn a_read_that_nothing_can_hold_has_no_alignment() {
         let problem =
             Problem { codes: &read, penalties: &penalties, window: &window, scoring, gaps_late };
         let mut ops = Vec::new();
-        let traced = problem.trace(&mut Table::default(), &mut ops);
+        let traced = problem.trace(&mut TracebackMatrix::default(), &mut ops);
         assert!(traced.score < LOWEST.into() || is_local && traced.score == 0);
         assert_eq!(ops, [40 << 4 | CLIP]);
     }

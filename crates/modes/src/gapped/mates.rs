@@ -11,7 +11,7 @@
 use std::cmp::Reverse;
 
 use super::candidates::Diagonal;
-use super::choice::{Chosen, Two, Work, of_mismatch};
+use super::choice::{ChoiceScratch, Chosen, Two, of_mismatch};
 use super::fragment::Question;
 use super::kernel::{Lanes, MARGIN};
 use super::rescue::Finder;
@@ -57,7 +57,7 @@ struct Candidate {
 /// Working memory.
 #[derive(Debug, Default)]
 pub(super) struct Pairing {
-    pub(super) mates: [Work; 2],
+    pub(super) mates: [ChoiceScratch; 2],
     joined: Vec<Joined>,
     places: [Vec<(i64, usize)>; 2],
     candidates: Vec<Candidate>,

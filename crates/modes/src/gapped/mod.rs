@@ -36,7 +36,7 @@ pub use options::{Effort, GappedOptions, Preset};
 
 use super::by_score::alignment::{Alignment, Output};
 use super::by_score::record::Records;
-use super::by_score::seeds::{Seed, SeedContext, SeedRules, SeedWork};
+use super::by_score::seeds::{Seed, SeedContext, SeedRules, SeedScratch};
 use super::by_score::{Reads, is_unknown};
 use super::indexed::Indexed;
 use super::options::Reported;
@@ -73,8 +73,8 @@ pub struct GappedEngine {
 /// Working memory of one worker.
 #[derive(Debug, Default)]
 pub struct Scratch {
-    group: Group,
-    seeds: SeedWork,
+    group: GroupResults,
+    seeds: SeedScratch,
     pairing: Pairing,
     output: Output<Alignment>,
     /// By mate, the placements that are reported.
@@ -84,7 +84,7 @@ pub struct Scratch {
 
 /// The reads of a group, and what was found of them.
 #[derive(Debug, Default)]
-struct Group {
+struct GroupResults {
     reads: Reads,
     filtered: Vec<Option<Filtered>>,
     chosen: Vec<Chosen>,
@@ -150,7 +150,7 @@ impl GappedEngine {
     }
 
     /// Takes the reads of a group in place of what was here.
-    fn take(&self, reads: &[Read<'_>], group: &mut Group) {
+    fn take(&self, reads: &[Read<'_>], group: &mut GroupResults) {
         group.reads.take(reads, &self.options.scoring);
         group.filtered.clear();
         group.filtered.extend(group.reads.queries[..reads.len()].iter().map(|it| self.filter(it)));
@@ -178,7 +178,7 @@ impl GappedEngine {
 
     /// Adds the seeds of read `number` of a group: they end where the read does, and every so many
     /// bases before that.
-    fn seed(&self, number: usize, query: &Query, is_second: bool, work: &mut SeedWork) {
+    fn seed(&self, number: usize, query: &Query, is_second: bool, work: &mut SeedScratch) {
         let length = query.len();
         let effort = &self.options.effort;
         let interval = if is_second {
@@ -255,7 +255,7 @@ impl GappedEngine {
     /// A read of a group, and what is required of it.
     fn request<'g>(
         &'g self,
-        group: &'g Group,
+        group: &'g GroupResults,
         number: usize,
         first_ordinal: u64,
     ) -> (ScoredRead<'g>, Criteria) {
@@ -279,7 +279,7 @@ impl GappedEngine {
 
     /// Whether a read has no placement, or one of a low score, or one that is not perfect among the
     /// places of frequent seeds.
-    fn is_poor(&self, group: &Group, number: usize, output: &Output<Alignment>) -> bool {
+    fn is_poor(&self, group: &GroupResults, number: usize, output: &Output<Alignment>) -> bool {
         let bounds = self.options.scoring.bounds(group.reads.queries[number].len());
         let least = bounds.minimum + (POOR * f64::from(bounds.perfect - bounds.minimum)) as i32;
         let chosen = &group.chosen[number];
@@ -289,7 +289,12 @@ impl GappedEngine {
     }
 
     /// Whether a pair is no pair, or one of which both mates would get more seeds.
-    fn is_poor_pair(&self, group: &Group, number: usize, output: &Output<Alignment>) -> bool {
+    fn is_poor_pair(
+        &self,
+        group: &GroupResults,
+        number: usize,
+        output: &Output<Alignment>,
+    ) -> bool {
         let are_poor = || [number, number + 1].map(|number| self.is_poor(group, number, output));
         group.paired[number / 2].is_none() || are_poor() == [true; 2]
     }

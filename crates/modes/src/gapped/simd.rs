@@ -3,7 +3,7 @@
 #![allow(unsafe_code)]
 
 use super::candidates::ScoredRead;
-use super::choice::{Chosen, Criteria, Work};
+use super::choice::{ChoiceScratch, Chosen, Criteria};
 use super::fragment::Question;
 use super::kernel::LANES;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
@@ -19,9 +19,9 @@ type Plain = neon::Registers;
 #[cfg(not(target_arch = "aarch64"))]
 type Plain = [i16; LANES];
 
-/// [`Work::choose`] with the best instructions of this processor; all give the same.
+/// [`ChoiceScratch::choose`] with the best instructions of this processor; all give the same.
 pub(super) fn choose(
-    work: &mut Work,
+    work: &mut ChoiceScratch,
     read: ScoredRead<'_>,
     reference: &Reference<'_>,
     (hits, criteria): (&[Hit], &Criteria),
@@ -62,7 +62,7 @@ pub(super) fn has_avx2() -> bool {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,popcnt,lzcnt,bmi1,bmi2")]
 fn choose_with_avx2(
-    work: &mut Work,
+    work: &mut ChoiceScratch,
     read: ScoredRead<'_>,
     reference: &Reference<'_>,
     (hits, criteria): (&[Hit], &Criteria),

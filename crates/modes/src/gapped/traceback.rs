@@ -49,7 +49,7 @@ pub(super) struct Traced {
 
 /// Working memory.
 #[derive(Debug, Default)]
-pub(super) struct Table {
+pub(super) struct TracebackMatrix {
     ways: Vec<[u8; DIAGONALS]>,
 }
 
@@ -115,7 +115,7 @@ impl Problem<'_> {
 
     /// The best alignment; its operations are put in `ops`, clips with them. Where there is none
     /// its score is below [`LOWEST`], and all bases are clipped.
-    pub(super) fn trace(&self, table: &mut Table, ops: &mut Vec<u32>) -> Traced {
+    pub(super) fn trace(&self, table: &mut TracebackMatrix, ops: &mut Vec<u32>) -> Traced {
         let length = self.codes.len();
         let (mut scores, mut gaps): (Row, Row) = ([0; DIAGONALS], [LOW; DIAGONALS]);
         let mut best = (LOW, Cell { at: length.saturating_sub(1), diagonal: 0 });
@@ -136,7 +136,7 @@ impl Problem<'_> {
     }
 
     /// From the last cell of an alignment to its first, whose place it gives.
-    fn follow(&self, table: &Table, last: Cell, ops: &mut Vec<u32>) -> usize {
+    fn follow(&self, table: &TracebackMatrix, last: Cell, ops: &mut Vec<u32>) -> usize {
         let (length, Cell { at, diagonal }) = (self.codes.len(), last);
         ops.clear();
         push(ops, CLIP, length - (at + 1));

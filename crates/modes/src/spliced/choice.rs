@@ -103,7 +103,7 @@ impl Request<'_> {
 
 /// Working memory.
 #[derive(Debug, Default)]
-pub(super) struct Work {
+pub(super) struct ChoiceScratch {
     pub(super) diagonals: Vec<Diagonal>,
     clusters: Vec<(u32, Range<usize>)>,
     cluster: Cluster,
@@ -187,7 +187,7 @@ fn is_perfect(diagonal: &&Diagonal) -> bool {
     diagonal.ungapped == Some(Mismatches(0))
 }
 
-impl Work {
+impl ChoiceScratch {
     /// Finds the placements of a read whose seeds are at `hits`, in order of place.
     pub(super) fn choose(
         &mut self,
@@ -389,7 +389,12 @@ impl Work {
 }
 
 /// Writes the operations of a way over diagonals.
-fn write_ops(steps: &[Step], lanes: &[super::join::Lane], length: usize, ops: &mut Vec<u32>) {
+fn write_ops(
+    steps: &[Step],
+    lanes: &[super::join::DiagonalCosts],
+    length: usize,
+    ops: &mut Vec<u32>,
+) {
     let (first, last) = (steps[0], steps[steps.len() - 1]);
     ops.clear();
     push(ops, CLIP, first.from);

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::join::{Lane, SCALE};
+use super::join::{DiagonalCosts, SCALE};
 use super::sites::{Site, Sites};
 use crate::by_score::diagonals;
 use crate::by_score::score::MOST_PENALTY;
@@ -66,7 +66,7 @@ impl PricedRead<'_> {
         reference: &Reference<'_>,
         (segment, start): (Segment, i64),
         codes: &mut Vec<u8>,
-        lane: &mut Lane,
+        lane: &mut DiagonalCosts,
     ) {
         reference.codes(segment, start, self.query.len(), codes);
         lane.start = start;
@@ -84,7 +84,7 @@ impl PricedRead<'_> {
 /// Diagonals of a read that one alignment may go over.
 #[derive(Debug, Default)]
 pub(super) struct Cluster {
-    lanes: Vec<Lane>,
+    lanes: Vec<DiagonalCosts>,
     count: usize,
     codes: Vec<u8>,
     order: Vec<usize>,
@@ -92,7 +92,7 @@ pub(super) struct Cluster {
 
 impl Cluster {
     /// The lanes at hand.
-    pub(super) fn lanes(&self) -> &[Lane] {
+    pub(super) fn lanes(&self) -> &[DiagonalCosts] {
         &self.lanes[..self.count]
     }
 
@@ -131,7 +131,7 @@ impl Cluster {
         at: (Segment, i64),
     ) {
         if self.lanes.len() == self.count {
-            self.lanes.push(Lane::default());
+            self.lanes.push(DiagonalCosts::default());
         }
         read.price(reference, at, &mut self.codes, &mut self.lanes[self.count]);
         self.count += 1;
@@ -293,7 +293,7 @@ mod tests {
             let priced = PricedRead { query: &query, penalties: &penalties, unknown: 1 };
             let cost = |start: i64, number: u32| {
                 let segment = reference.segment_of(number, false).unwrap();
-                let mut lane = Lane::default();
+                let mut lane = DiagonalCosts::default();
                 priced.price(reference, (segment, start), &mut Vec::new(), &mut lane);
                 lane.costs.iter().map(|cost| cost / SCALE).collect::<Vec<_>>()
             };

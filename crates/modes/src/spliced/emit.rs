@@ -9,7 +9,7 @@ use crate::by_score::report::{Report, Which, Wording};
 use crate::fields::push_number;
 use crate::placer::{Out, Template};
 use crate::query::Query;
-use seqloom_align::record::OUTSIDE;
+use seqloom_align::records::UNSEARCHED;
 
 /// MAPQ of a read with one best placement, and with several, as HISAT2's.
 const UNIQUE: u8 = 60;
@@ -41,7 +41,7 @@ impl Wording for Hisat2<'_> {
 
     fn unmapped_tags(&self, mate: usize) -> &'static [u8] {
         let is_outside = self.queries[mate].len() < self.engine.shortest_read();
-        if is_outside { OUTSIDE } else { b"" }
+        if is_outside { UNSEARCHED } else { b"" }
     }
 
     fn push_tags(&self, Which { mate, .. }: Which, spliced: &Spliced, body: &mut Vec<u8>) {

@@ -23,7 +23,7 @@ const NONE: u32 = u32::MAX;
 
 /// A diagonal under a read.
 #[derive(Debug, Default)]
-pub(super) struct Lane {
+pub(super) struct DiagonalCosts {
     /// The place of the read's first base.
     pub(super) start: i64,
     /// What each base costs, times [`SCALE`].
@@ -162,7 +162,7 @@ impl Left {
     #[inline(always)]
     fn over_intron(
         &self,
-        lanes: &[Lane],
+        lanes: &[DiagonalCosts],
         to: usize,
         length: usize,
         introns: &impl Introns,
@@ -208,7 +208,7 @@ impl Joiner {
     pub(super) fn best(
         &mut self,
         question: Question<'_>,
-        lanes: &[Lane],
+        lanes: &[DiagonalCosts],
         passed: &[bool],
         introns: &impl Introns,
     ) -> Option<i32> {
@@ -253,7 +253,7 @@ impl Joiner {
     fn list_pairs(
         &mut self,
         question: Question<'_>,
-        lanes: &[Lane],
+        lanes: &[DiagonalCosts],
         passed: &[bool],
         introns: &impl Introns,
     ) {
@@ -315,7 +315,7 @@ impl Joiner {
     fn cross(
         &mut self,
         question: Question<'_>,
-        lanes: &[Lane],
+        lanes: &[DiagonalCosts],
         next: Next,
         introns: &impl Introns,
     ) {

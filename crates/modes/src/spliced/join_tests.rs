@@ -42,7 +42,7 @@ fn sums(values: &[i32]) -> Vec<i32> {
 }
 
 /// What is left to gain after base `at` of a diagonal, on which a base is or not.
-fn rest(lanes: &[Lane], clips: &[i32], (at, lane, has_base): (usize, usize, bool)) -> i32 {
+fn rest(lanes: &[DiagonalCosts], clips: &[i32], (at, lane, has_base): (usize, usize, bool)) -> i32 {
     let length = clips.len() - 1;
     let mut best = if has_base { clips[at] - clips[length] } else { LOW };
     if at == length {
@@ -69,10 +69,10 @@ proptest! {
     ) {
         // A read that differs everywhere is nowhere.
         prop_assume!(costs.iter().flatten().any(|cost| *cost == 0));
-        let lanes: Vec<Lane> = costs
+        let lanes: Vec<DiagonalCosts> = costs
             .iter()
             .enumerate()
-            .map(|(at, costs)| Lane { start: 100 + 50 * at as i64, costs: scaled(costs) })
+            .map(|(at, costs)| DiagonalCosts { start: 100 + 50 * at as i64, costs: scaled(costs) })
             .collect();
         let clips = sums(&clips);
         let all = (0..8).flat_map(|at| (0..lanes.len()).map(move |lane| (at, lane)));
@@ -107,8 +107,8 @@ fn gaps_are_crossed_where_both_sides_are_known() {
             scaled(&(0..30).map(|at| i32::from(!(from..end).contains(&at)) * 6).collect::<Vec<_>>())
         };
         let lanes = [
-            Lane { start: 100, costs: costs(0, lost[0]) },
-            Lane { start: 100 + shift, costs: costs(lost[1], 30) },
+            DiagonalCosts { start: 100, costs: costs(0, lost[0]) },
+            DiagonalCosts { start: 100 + shift, costs: costs(lost[1], 30) },
         ];
         let (scoring, clips) = (scoring(), sums(&[2; 30]));
         let question = Question { scoring: &scoring, clips: &clips, introns_late: false };
@@ -142,8 +142,10 @@ fn anchors_are_as_long_as_introns_want() {
         let costs = |from: usize, end: usize| -> Vec<i32> {
             scaled(&(0..30).map(|at| i32::from(!(from..end).contains(&at)) * 6).collect::<Vec<_>>())
         };
-        let lanes =
-            [Lane { start: 100, costs: costs(0, cut) }, Lane { start: 500, costs: costs(cut, 30) }];
+        let lanes = [
+            DiagonalCosts { start: 100, costs: costs(0, cut) },
+            DiagonalCosts { start: 500, costs: costs(cut, 30) },
+        ];
         let (scoring, clips) = (scoring(), sums(&[1; 30]));
         let question = Question { scoring: &scoring, clips: &clips, introns_late: false };
         let mut joiner = Joiner::default();

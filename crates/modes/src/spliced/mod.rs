@@ -35,14 +35,14 @@ pub use sites::Intron;
 
 use super::by_score::alignment::Output;
 use super::by_score::record::Records;
-use super::by_score::seeds::{Seed, SeedContext, SeedRules, SeedWork};
+use super::by_score::seeds::{Seed, SeedContext, SeedRules, SeedScratch};
 use super::by_score::{Reads, is_unknown};
 use super::chance;
 use super::indexed::Indexed;
 use super::placer::{self, Out, Placer, Template, batch_engine};
 use super::query::Query;
 use super::reference::Reference;
-use choice::{Chosen, Request, Spliced, Work};
+use choice::{ChoiceScratch, Chosen, Request, Spliced};
 use diagonals::PricedRead;
 use found::Met;
 use seqloom_align::engine::{EngineError, Read};
@@ -70,9 +70,9 @@ pub struct SplicedEngine {
 /// Working memory of one worker.
 #[derive(Debug, Default)]
 pub struct Scratch {
-    group: Group,
-    seeds: SeedWork,
-    work: Work,
+    group: GroupResults,
+    seeds: SeedScratch,
+    work: ChoiceScratch,
     output: Output<Spliced>,
     /// By mate, the placements that are reported.
     numbers: [Vec<usize>; 2],
@@ -82,7 +82,7 @@ pub struct Scratch {
 
 /// The reads of a group, and what was found of them.
 #[derive(Debug, Default)]
-struct Group {
+struct GroupResults {
     reads: Reads,
     are_searched: Vec<bool>,
     /// What decides among placements of one score.
@@ -145,7 +145,7 @@ impl SplicedEngine {
     }
 
     /// Takes the reads of a group in place of what was here.
-    fn take(&self, reads: &[Read<'_>], group: &mut Group) {
+    fn take(&self, reads: &[Read<'_>], group: &mut GroupResults) {
         let scoring = &self.options.scoring;
         group.reads.take(reads, scoring);
         let is_searched = |query: &Query| {
@@ -176,7 +176,7 @@ impl SplicedEngine {
     }
 
     /// Adds the seeds of read `number` of a group.
-    fn seed(&self, number: usize, query: &Query, round: Round, work: &mut SeedWork) {
+    fn seed(&self, number: usize, query: &Query, round: Round, work: &mut SeedScratch) {
         let (length, least) = (query.len(), usize::from(self.rules(round).least_bases));
         let ends = (least..=length).rev().step_by(round.interval(length));
         work.seeds.extend(ends.map(|end| Seed::new(number, end, ROWS)));
@@ -213,7 +213,7 @@ impl SplicedEngine {
     /// A read of a group, and what is required of it.
     fn request<'g>(
         &'g self,
-        (group, number): (&'g Group, usize),
+        (group, number): (&'g GroupResults, usize),
         looks_beyond: bool,
     ) -> Request<'g> {
         let Reads { queries, penalties } = &group.reads;

@@ -61,7 +61,7 @@ pub(super) struct Context<'a> {
 
 /// Where a row's walk has come to.
 #[derive(Debug, Clone, Copy)]
-enum State {
+enum SearchState {
     Walking(Walk),
     /// The read's first base would be here.
     Placed(u64),
@@ -71,7 +71,7 @@ enum State {
 /// A row of a leaf.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Candidate {
-    state: State,
+    state: SearchState,
     query: u32,
     /// What the walk has not passed.
     rest: Rest,
@@ -120,7 +120,7 @@ impl Candidate {
     /// A row of a leaf of search `piece` for at most `most` mismatches.
     pub(super) fn new(row: u64, query: usize, leaf: &Leaf, most: usize, piece: usize) -> Self {
         Self {
-            state: State::Walking(Walk { row, steps: 0 }),
+            state: SearchState::Walking(Walk { row, steps: 0 }),
             query: query as u32,
             rest: leaf.rest,
             most: most as u8,
@@ -130,7 +130,7 @@ impl Candidate {
 
     /// The placement, if there is one that counts, once the walk is over.
     pub(super) fn placement(&self) -> Option<Placement> {
-        if let State::Done(placement) = self.state { placement } else { None }
+        if let SearchState::Done(placement) = self.state { placement } else { None }
     }
 
     /// Compares the read with the genome.
@@ -182,7 +182,7 @@ impl Search<Context<'_>> for Candidate {
     #[inline(always)]
     fn step(&mut self, context: &Context<'_>) -> bool {
         match &mut self.state {
-            State::Walking(walk) => {
+            SearchState::Walking(walk) => {
                 let query = &context.queries[self.query as usize];
                 let found = context.rows.step_over(walk);
                 let walk = *walk;
@@ -194,18 +194,18 @@ impl Search<Context<'_>> for Candidate {
                     Step::Base(_) => None,
                     Step::Place(place) => self.rest.start(&context.reference, place, query.len()),
                 };
-                self.state = start.map_or(State::Done(None), State::Placed);
+                self.state = start.map_or(SearchState::Done(None), SearchState::Placed);
                 if let Some(start) = start {
                     context.reference.genome.prefetch(start, query.len());
                 }
                 start.is_some()
             }
-            State::Placed(place) => {
+            SearchState::Placed(place) => {
                 let place = *place;
-                self.state = State::Done(self.examine(context, place));
+                self.state = SearchState::Done(self.examine(context, place));
                 false
             }
-            State::Done(_) => false,
+            SearchState::Done(_) => false,
         }
     }
 }

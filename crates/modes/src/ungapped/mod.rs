@@ -37,7 +37,7 @@ use super::reference::Spot;
 use choice::choose;
 use locate::Placement;
 use pairs::Pairs;
-use placements::{GROUP_READS, Genome, Limits, MOST_PLACEMENTS, Work};
+use placements::{GROUP_READS, Genome, Limits, MOST_PLACEMENTS, PlacementScratch};
 use record::{Head, Records, Tags, UnmappedTags};
 use seqloom_align::engine::{EngineError, Read};
 use seqloom_align::index::{IndexError, IndexSource};
@@ -59,7 +59,7 @@ pub struct UngappedEngine {
 #[derive(Debug, Default)]
 pub struct Scratch {
     queries: Vec<Query>,
-    work: Work,
+    work: PlacementScratch,
     /// Placements of a read that are reported.
     chosen: Vec<Placement>,
     pairs: Pairs,

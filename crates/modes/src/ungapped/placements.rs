@@ -29,7 +29,7 @@ const AHEAD: usize = 16;
 
 /// Working memory.
 #[derive(Debug, Default)]
-pub(super) struct Work {
+pub(super) struct PlacementScratch {
     stack: Stack,
     candidates: Vec<Candidate>,
     active: Vec<usize>,
@@ -42,7 +42,7 @@ pub(super) struct Work {
     open: Vec<usize>,
 }
 
-impl Work {
+impl PlacementScratch {
     /// Where in the group the placements of read `number` are.
     pub(super) fn range_of(&self, number: usize) -> Range<usize> {
         let read = |placement: &Placement| placement.query as usize;
@@ -150,7 +150,7 @@ pub(super) fn find(
     genome: Genome<'_>,
     (acceptance, limits): (Acceptance, Limits),
     queries: &[Query],
-    work: &mut Work,
+    work: &mut PlacementScratch,
 ) -> usize {
     work.found.clear();
     work.candidates.clear();
@@ -204,7 +204,7 @@ struct Pass<'a> {
 impl Pass<'_> {
     /// Up to the template, of `end` reads, where the group has placements enough.
     #[inline(always)]
-    fn run(self, end: usize, work: &mut Work) -> usize {
+    fn run(self, end: usize, work: &mut PlacementScratch) -> usize {
         let open = std::mem::take(&mut work.open);
         let mut end = end;
         for &number in &open {
@@ -222,7 +222,7 @@ impl Pass<'_> {
     }
 
     #[inline(always)]
-    fn search(self, number: usize, work: &mut Work) {
+    fn search(self, number: usize, work: &mut PlacementScratch) {
         let query = &self.queries[number];
         let searched = self.acceptance.searched_bases(query.len());
         if searched == 0 {
@@ -242,7 +242,7 @@ impl Pass<'_> {
 
     /// All candidates to placements.
     #[inline(always)]
-    fn locate(self, work: &mut Work) {
+    fn locate(self, work: &mut PlacementScratch) {
         let context = Context {
             rows: self.genome.tables.rows,
             reference: self.genome.reference,
@@ -265,7 +265,7 @@ struct RowsOfRead<'a, 'w> {
     pass: Pass<'a>,
     number: usize,
     piece: usize,
-    work: &'w mut Work,
+    work: &'w mut PlacementScratch,
 }
 
 impl RowsOfRead<'_, '_> {

@@ -5,7 +5,7 @@ use seqloom_format::bam::FIXED_BYTES;
 use crate::fields::{Fixed, MATE_UNMAPPED, PROPER, REVERSE, UNMAPPED, push_decimal, push_number};
 use crate::pairs::{mate_flags, template_length};
 use seqloom_align::engine::Read;
-use seqloom_align::record::{OUTSIDE, push_bases, push_qualities};
+use seqloom_align::records::{UNSEARCHED, push_bases, push_qualities};
 use seqloom_align::search::text::Genome;
 
 use super::locate::Placement;
@@ -209,7 +209,7 @@ pub(super) struct UnmappedTags {
 pub(super) fn push_unmapped_tags(tags: UnmappedTags, body: &mut Vec<u8>) {
     push_number(b"XM", tags.suppressed, body);
     if tags.is_outside {
-        body.extend_from_slice(OUTSIDE);
+        body.extend_from_slice(UNSEARCHED);
     }
     if let Some(bases) = tags.mate_bases {
         push_mate_cigar(bases, body);

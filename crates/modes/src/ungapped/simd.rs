@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::options::Acceptance;
-use super::placements::{self, Genome, Limits, Work};
+use super::placements::{self, Genome, Limits, PlacementScratch};
 use crate::query::Query;
 
 /// [`placements::find`] with the best instructions of this processor; all give the same.
@@ -10,7 +10,7 @@ pub(super) fn find(
     genome: Genome<'_>,
     requested: (Acceptance, Limits),
     queries: &[Query],
-    work: &mut Work,
+    work: &mut PlacementScratch,
 ) -> usize {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2")
@@ -31,7 +31,7 @@ fn find_with_bits(
     genome: Genome<'_>,
     requested: (Acceptance, Limits),
     queries: &[Query],
-    work: &mut Work,
+    work: &mut PlacementScratch,
 ) -> usize {
     placements::find(genome, requested, queries, work)
 }

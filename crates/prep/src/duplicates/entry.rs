@@ -8,11 +8,11 @@ use std::cmp::Ordering;
 /// Strands of the two ends of a pair, first letter for the end that is named first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Orientation {
-    /// Both forward.
+    /// Both ends are on the forward strand.
     ForwardForward,
     /// Forward, then reverse: the usual pair.
     ForwardReverse,
-    /// Both reverse.
+    /// Both ends are on the reverse strand.
     ReverseReverse,
     /// Reverse, then forward.
     ReverseForward,

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use seqloom_format::bam::Flags;
-use seqloom_format::state::{MalformedState, State};
+use seqloom_format::state::{MalformedState, Persist};
 
 use super::{DuplicateMode, PairEnds};
 use crate::partition::numbers::TemplateNumbers;
@@ -184,7 +184,7 @@ impl DuplicateMarks {
     }
 }
 
-impl State for DuplicateMarks {
+impl Persist for DuplicateMarks {
     /// Of one lane, whose ordinals are numbers: runs of several are not kept.
     fn save(&self, out: &mut Vec<u8>) {
         debug_assert!(self.numbers.lanes() == 1, "marks of several lanes");

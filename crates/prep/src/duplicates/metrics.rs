@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use seqloom_format::bam::Flags;
-use seqloom_format::state_of_fields;
+use seqloom_format::persist_fields;
 
 use super::mapped_read::has_mapped_mate;
 use crate::duplicates::LibraryTable;
@@ -171,7 +171,7 @@ pub struct DuplicationCounters {
     pub saturation: Saturation,
 }
 
-state_of_fields!(LibraryCounts {
+persist_fields!(LibraryCounts {
     unpaired_reads,
     paired_reads,
     secondary_or_supplementary,
@@ -181,10 +181,10 @@ state_of_fields!(LibraryCounts {
     pair_duplicates,
     optical_pair_duplicates,
 });
-state_of_fields!(SetSizes { small, large });
-state_of_fields!(DuplicateSetHistogram { all, optical, non_optical });
-state_of_fields!(Saturation { pairs, sets });
-state_of_fields!(DuplicationCounters { libraries, histogram, saturation });
+persist_fields!(SetSizes { small, large });
+persist_fields!(DuplicateSetHistogram { all, optical, non_optical });
+persist_fields!(Saturation { pairs, sets });
+persist_fields!(DuplicationCounters { libraries, histogram, saturation });
 
 impl DuplicationCounters {
     /// Counters at zero with room for `libraries` libraries (`table.libraries().len()`); a library

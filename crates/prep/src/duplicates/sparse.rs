@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use seqloom_format::persist_fields;
 use seqloom_format::state::MalformedState;
-use seqloom_format::state_of_fields;
 
 use super::{DuplicateMarks, DuplicateMode};
 
@@ -19,7 +19,7 @@ pub struct SparseMarks {
     families: Box<[u8]>,
 }
 
-state_of_fields!(SparseMarks { templates, is_coordinate, marked, optical, families });
+persist_fields!(SparseMarks { templates, is_coordinate, marked, optical, families });
 
 impl DuplicateMarks {
     /// Adds the marks of another bitmap of the same templates and mode.
@@ -133,7 +133,7 @@ fn join_families(families: &[AtomicU32], mut list: &[u8]) -> Result<(), Malforme
 
 #[cfg(test)]
 mod tests {
-    use seqloom_format::state::State;
+    use seqloom_format::state::Persist;
 
     use super::*;
     use crate::duplicates::{MarkSink, MarkedReads};

@@ -16,7 +16,7 @@ use crate::partition::store::{ChunkStore, StoreScratch};
 
 /// What a counting_pass needs.
 pub struct CountingPassOptions<'a> {
-    /// Workers.
+    /// How many workers.
     pub threads: NonZeroUsize,
     /// Records seen so far.
     pub records: &'a AtomicU64,
@@ -25,7 +25,7 @@ pub struct CountingPassOptions<'a> {
 }
 
 /// Sealed chunks of one partition.
-struct Region<'a> {
+struct PartitionChunks<'a> {
     store: &'a ChunkStore<'a>,
     partition: usize,
     /// Number of its first chunk, counted over all regions.
@@ -70,14 +70,14 @@ pub fn counting_pass(
 }
 
 /// Closes all chunks and numbers them.
-fn regions<'a>(stores: &[&'a ChunkStore<'a>]) -> (Vec<Region<'a>>, usize) {
+fn regions<'a>(stores: &[&'a ChunkStore<'a>]) -> (Vec<PartitionChunks<'a>>, usize) {
     let (mut regions, mut first_chunk) = (Vec::new(), 0);
     for &store in stores {
         for partition in 0..store.partitions() {
             store.close(partition);
             let chunks = store.sealed_chunks(partition);
             if chunks > 0 {
-                regions.push(Region { store, partition, first_chunk });
+                regions.push(PartitionChunks { store, partition, first_chunk });
                 first_chunk += chunks;
             }
         }

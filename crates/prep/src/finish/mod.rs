@@ -20,7 +20,7 @@ use std::sync::{Mutex, PoisonError};
 use seqloom_cram::Referred;
 use seqloom_format::bam::{Flags, RecordError, RecordRef, Reference};
 use seqloom_format::index::IndexError;
-use seqloom_format::state_of_fields;
+use seqloom_format::persist_fields;
 use seqloom_io::spill::SpillError;
 use seqloom_io::{Output, OutputError};
 use seqloom_runtime::error::{Class, Place, RunError};
@@ -125,7 +125,7 @@ pub struct StoredRecords<'a> {
 
 /// What to do with the records.
 pub struct FinishOptions<'a> {
-    /// Workers.
+    /// How many workers.
     pub threads: NonZeroUsize,
     /// Order of the records. Stores and partitions have to follow it: see [`run`].
     pub order: SortOrder,
@@ -175,7 +175,7 @@ pub struct Finished {
     pub recalibrated: AppliedCounts,
 }
 
-state_of_fields!(Finished {
+persist_fields!(Finished {
     tally,
     records_written,
     records_removed,

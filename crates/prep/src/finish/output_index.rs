@@ -2,7 +2,7 @@
 
 use seqloom_cram::Numbering;
 use seqloom_format::index::IndexBuilder;
-use seqloom_format::state::{MalformedState, State};
+use seqloom_format::state::{MalformedState, Persist};
 
 /// See the module documentation.
 #[derive(Debug)]
@@ -13,7 +13,7 @@ pub enum OutputIndex {
     Containers(Numbering),
 }
 
-impl State for OutputIndex {
+impl Persist for OutputIndex {
     fn save(&self, out: &mut Vec<u8>) {
         matches!(self, Self::Containers(_)).save(out);
         match self {
@@ -24,8 +24,8 @@ impl State for OutputIndex {
 
     fn load(bytes: &mut &[u8]) -> Result<Self, MalformedState> {
         Ok(match bool::load(bytes)? {
-            false => Self::Bins(State::load(bytes)?),
-            true => Self::Containers(State::load(bytes)?),
+            false => Self::Bins(Persist::load(bytes)?),
+            true => Self::Containers(Persist::load(bytes)?),
         })
     }
 }

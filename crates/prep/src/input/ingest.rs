@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use seqloom_format::{PackedTemplates, state_of_fields};
+use seqloom_format::{PackedTemplates, persist_fields};
 use seqloom_io::alignments::{AlignmentError, AlignmentScratch, AlignmentSource, Truncation};
 use seqloom_runtime::failure::lock;
 use seqloom_runtime::flow::{self, Flow, Shared};
@@ -25,7 +25,7 @@ use super::templates;
 
 /// How records are read.
 pub struct IngestOptions<'a> {
-    /// Workers.
+    /// How many workers.
     pub threads: NonZeroUsize,
     /// What ordinals count.
     pub grouping: Grouping,
@@ -73,7 +73,7 @@ pub struct IngestTotals {
     pub unsorted: Vec<(PathBuf, u64)>,
 }
 
-state_of_fields!(IngestTotals { records_read, records, templates, steps, truncations, unsorted });
+persist_fields!(IngestTotals { records_read, records, templates, steps, truncations, unsorted });
 
 /// Reads all of `source` into `collector`.
 ///

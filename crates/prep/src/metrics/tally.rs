@@ -1,7 +1,7 @@
 //! Counters of `samtools flagstat` and `samtools idxstats`, one set for each worker.
 
 use seqloom_format::bam::{Flags, RecordRef};
-use seqloom_format::state_of_fields;
+use seqloom_format::persist_fields;
 
 /// Mates on different references count as such with high confidence from this MAPQ on.
 const CONFIDENT_MAPQ: u8 = 5;
@@ -144,7 +144,7 @@ pub struct Tally {
     pub no_coordinate: u64,
 }
 
-state_of_fields!(FlagCounts {
+persist_fields!(FlagCounts {
     total,
     primary,
     secondary,
@@ -162,8 +162,8 @@ state_of_fields!(FlagCounts {
     mate_elsewhere,
     mate_elsewhere_confident,
 });
-state_of_fields!(ReferenceCounts { mapped, unmapped });
-state_of_fields!(Tally { passed, failed, references, no_coordinate });
+persist_fields!(ReferenceCounts { mapped, unmapped });
+persist_fields!(Tally { passed, failed, references, no_coordinate });
 
 impl Tally {
     /// A tally at zero for this many references (16 bytes each).

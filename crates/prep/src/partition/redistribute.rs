@@ -13,7 +13,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use seqloom_format::bam::{RecordError, RecordRef};
-use seqloom_format::state::{MalformedState, State};
+use seqloom_format::state::{MalformedState, Persist};
 use seqloom_io::spill::SpillError;
 use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::failure::{Failure, lock};
@@ -133,7 +133,7 @@ impl NameSample {
     }
 }
 
-impl State for NameSample {
+impl Persist for NameSample {
     fn save(&self, out: &mut Vec<u8>) {
         let names: Vec<(u64, Box<[u8]>)> = lock(&self.names).iter().cloned().collect();
         (self.max_names, self.max_hash.load(Ordering::Relaxed)).save(out);

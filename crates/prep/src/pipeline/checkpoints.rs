@@ -1,7 +1,7 @@
 //! What phases keep for a run that goes on after them.
 
-use seqloom_format::state::{MalformedState, State};
-use seqloom_format::state_of_fields;
+use seqloom_format::persist_fields;
+use seqloom_format::state::{MalformedState, Persist};
 use seqloom_io::Output;
 
 use super::Phase;
@@ -17,9 +17,9 @@ pub trait Checkpoints {
     ///
     /// # Errors
     /// When it cannot be read or is damaged.
-    fn load<T: State>(&self, phase: Phase, backing: &Backing) -> Result<Option<T>, Self::Error>;
+    fn load<T: Persist>(&self, phase: Phase, backing: &Backing) -> Result<Option<T>, Self::Error>;
 
-    /// Keeps what the phases after this one need of it, as bytes of a [`State`].
+    /// Keeps what the phases after this one need of it, as bytes of a [`Persist`].
     ///
     /// # Errors
     /// When it cannot be written.
@@ -29,7 +29,7 @@ pub trait Checkpoints {
     ///
     /// # Errors
     /// When it is damaged.
-    fn written<T: State>(&self) -> Result<Option<T>, Self::Error>;
+    fn written<T: Persist>(&self) -> Result<Option<T>, Self::Error>;
 
     /// Keeps that so many of all units are written, and a state that goes with it.
     ///
@@ -52,9 +52,9 @@ pub trait Checkpoints {
 /// How many units of the output are written.
 #[derive(Debug, Clone, Copy)]
 pub struct WrittenUnits {
-    /// So many.
+    /// Units written so far.
     pub written: usize,
-    /// Of so many.
+    /// Units of the whole output.
     pub all: usize,
 }
 
@@ -65,4 +65,4 @@ pub(super) struct Written {
     pub(super) index: Option<OutputIndex>,
 }
 
-state_of_fields!(Written { units, finished, index });
+persist_fields!(Written { units, finished, index });

@@ -18,7 +18,7 @@ mod write;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use seqloom_format::state::State;
+use seqloom_format::state::Persist;
 use seqloom_io::Output;
 use seqloom_io::spill::SpillError;
 use seqloom_runtime::pool::Stopped;
@@ -236,7 +236,7 @@ struct Pipeline<'a, 'r, C, K> {
 }
 
 impl<'a, C: PipelineCallbacks, K: Checkpoints<Error = C::Error>> Pipeline<'a, '_, C, K> {
-    fn load<T: State>(&self, phase: Phase) -> Result<Option<T>, C::Error> {
+    fn load<T: Persist>(&self, phase: Phase) -> Result<Option<T>, C::Error> {
         Ok(self.kept.as_ref().map(|kept| kept.load(phase, self.backing)).transpose()?.flatten())
     }
 

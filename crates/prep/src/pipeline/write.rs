@@ -21,7 +21,7 @@ use crate::steps::Steps;
 pub struct OutputRequest<'a> {
     /// Its header.
     pub header: &'a Header,
-    /// Workers.
+    /// How many workers.
     pub threads: NonZeroUsize,
     /// Order of the records.
     pub order: SortOrder,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use seqloom_format::state_of_fields;
+use seqloom_format::persist_fields;
 
 /// Why a record keeps its qualities: GATK does not consider it well-formed, and would leave it out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub struct AppliedCounts {
     pub beyond_sequence: u64,
 }
 
-state_of_fields!(AppliedCounts {
+persist_fields!(AppliedCounts {
     recalibrated,
     missing_read_groups,
     no_read_group,

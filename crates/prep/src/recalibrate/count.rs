@@ -10,8 +10,8 @@ use super::counts::{Counts, EventCounts, Extent, GroupCounts};
 use super::covariates::{Cycles, SequencedBases, contexts, cycles, is_second};
 use super::mask::masked;
 use super::prepare::{Clipped, NO_BASE, prepare, reference_code, unpack};
-use super::read_groups::{Group, LastGroup, ReadGroups, read_group};
-use super::table::{Arguments, Table, covariate_rows};
+use super::read_groups::{LastGroup, ReadGroup, ReadGroups, read_group};
+use super::table::{Arguments, RecalibrationTable, covariate_rows};
 use super::{MAX_QUALITY, RecalibrationError, RecalibrationOptions};
 use crate::input::reference::ReferenceSequences;
 use crate::recalibrate::known_sites::KnownSites;
@@ -34,7 +34,7 @@ const NOT_COUNTED: u16 = Flags::UNMAPPED | Flags::SECONDARY | Flags::QC_FAIL | F
 /// Whether a record was counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counted {
-    /// It was.
+    /// Its bases are in the counts.
     Yes,
     /// It says nothing about errors: unmapped, secondary, duplicate, QC-fail, of mapping quality 0
     /// or 255, without bases, qualities or read group, with skipped reference, or nothing of it
@@ -187,8 +187,9 @@ impl<'a> Counter<'a> {
 
     /// The table of what all workers have counted, merged.
     #[must_use]
-    pub fn table(&self, counts: &Counts) -> Table {
-        let mut table = Table::empty(Arguments::new(&self.options), self.groups.names().to_vec());
+    pub fn table(&self, counts: &Counts) -> RecalibrationTable {
+        let mut table =
+            RecalibrationTable::empty(Arguments::new(&self.options), self.groups.names().to_vec());
         counts.for_each_row(|group, quality, rows| {
             table.add_quality(group, quality, rows, self.options.error_units());
             let rows = covariate_rows(quality, rows, self.options.error_units());
@@ -201,7 +202,7 @@ impl<'a> Counter<'a> {
     fn check(
         &self,
         record: &RecordRef<'_>,
-        group: Group,
+        group: ReadGroup,
         clipped: &Clipped,
     ) -> Result<(), RecalibrationError> {
         if !group.has_platform {

@@ -6,8 +6,8 @@
 
 use std::sync::Mutex;
 
-use seqloom_format::state::{MalformedState, State};
-use seqloom_format::state_of_fields;
+use seqloom_format::persist_fields;
+use seqloom_format::state::{MalformedState, Persist};
 use seqloom_runtime::failure::lock;
 
 use super::covariates::{NO_CONTEXT, context_columns};
@@ -62,7 +62,7 @@ impl Cell {
     }
 }
 
-state_of_fields!(Cell { observations, errors });
+persist_fields!(Cell { observations, errors });
 
 /// Observations and errors of a [`Cell`]. Arrays of zeros come from the system as they are, so that
 /// cells which nobody counts take no memory.
@@ -91,7 +91,7 @@ impl Extent {
         self.qualities.count_ones().into()
     }
 
-    /// Both.
+    /// What either of the two has.
     pub(super) fn union(self, other: Self) -> Self {
         let Self { qualities, cycles } = other;
         Self { qualities: self.qualities | qualities, cycles: self.cycles.max(cycles) }
@@ -116,7 +116,7 @@ pub(super) struct EventRow {
     pub(super) by_cycle: Vec<(i32, Cell)>,
 }
 
-impl State for Event {
+impl Persist for Event {
     fn save(&self, out: &mut Vec<u8>) {
         (*self as u8).save(out);
     }
@@ -127,7 +127,7 @@ impl State for Event {
     }
 }
 
-state_of_fields!(EventRow { event, total, by_context, by_cycle });
+persist_fields!(EventRow { event, total, by_context, by_cycle });
 
 impl EventRow {
     /// Adds other cells of the same event, quality and read group.

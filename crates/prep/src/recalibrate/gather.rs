@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use seqloom_runtime::error::{Class, RunError};
 
-use super::Table;
+use super::RecalibrationTable;
 use super::datum::Datum;
 
 /// Why reports cannot be put together.
@@ -33,7 +33,9 @@ impl RunError for GatherError {
 ///
 /// # Errors
 /// There is nothing to add, or the reports do not fit together.
-pub fn gather(tables: impl IntoIterator<Item = Table>) -> Result<Table, GatherError> {
+pub fn gather(
+    tables: impl IntoIterator<Item = RecalibrationTable>,
+) -> Result<RecalibrationTable, GatherError> {
     let mut tables = tables.into_iter();
     let mut sum = tables.next().ok_or(GatherError::Nothing)?;
     for (index, table) in tables.enumerate() {
@@ -46,8 +48,12 @@ pub fn gather(tables: impl IntoIterator<Item = Table>) -> Result<Table, GatherEr
     Ok(sum)
 }
 
-fn add(sum: &mut Table, table: Table, number: usize) -> Result<(), GatherError> {
-    let shape = |table: &Table| {
+fn add(
+    sum: &mut RecalibrationTable,
+    table: RecalibrationTable,
+    number: usize,
+) -> Result<(), GatherError> {
+    let shape = |table: &RecalibrationTable| {
         let arguments = &table.arguments;
         let contexts = (arguments.mismatches_context_bases, arguments.indels_context_bases);
         (contexts, arguments.max_cycle)

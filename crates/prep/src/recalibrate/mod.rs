@@ -2,7 +2,7 @@
 //! GatherBQSRReports do it.
 //!
 //! ```text
-//! records ─► count_stored ─► StoredCounts ─► CountedTable     Table ◄── report::parse, gather
+//! records ─► count_stored ─► StoredCounts ─► CountedTable     RecalibrationTable ◄── report::parse, gather
 //!            (in passes)     (on disk)           │              │
 //!                                                └─► TableView ◄┘
 //!                                                        │ quality by quality
@@ -50,7 +50,7 @@ pub use self::counts::Counts;
 pub use self::gather::{GatherError, gather};
 pub use self::passes::{count_stored, most_memory_bytes};
 pub use self::rows::{QualityRow, QualityRows};
-pub use self::table::Table;
+pub use self::table::RecalibrationTable;
 pub use self::view::{CountedQuality, CountedTable, StoredCounts, TableError, TableView};
 pub use known_sites::{KnownSites, KnownSitesBuilder};
 

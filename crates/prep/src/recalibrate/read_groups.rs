@@ -6,7 +6,7 @@ use seqloom_format::bam::{AuxValue, Header, RecordError, RecordRef};
 
 /// A read group, by its ID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Group {
+pub(super) struct ReadGroup {
     /// Index into [`ReadGroups::names`].
     pub(super) name: usize,
     pub(super) has_platform: bool,
@@ -17,7 +17,7 @@ pub(super) struct Group {
 #[derive(Debug, Clone, Default)]
 pub(super) struct ReadGroups {
     names: Vec<String>,
-    by_id: HashMap<Vec<u8>, Group>,
+    by_id: HashMap<Vec<u8>, ReadGroup>,
 }
 
 impl ReadGroups {
@@ -31,7 +31,7 @@ impl ReadGroups {
                 groups.names.len() - 1
             });
             let has_platform = group.platform.is_some();
-            groups.by_id.insert(group.id.to_vec(), Group { name, has_platform });
+            groups.by_id.insert(group.id.to_vec(), ReadGroup { name, has_platform });
         }
         groups
     }
@@ -44,7 +44,7 @@ impl ReadGroups {
         self.by_id.values().any(|group| group.has_platform)
     }
 
-    pub(super) fn find(&self, id: &[u8]) -> Option<Group> {
+    pub(super) fn find(&self, id: &[u8]) -> Option<ReadGroup> {
         self.by_id.get(id).copied()
     }
 }
@@ -53,12 +53,12 @@ impl ReadGroups {
 #[derive(Debug, Clone, Default)]
 pub(super) struct LastGroup {
     id: Vec<u8>,
-    group: Option<Group>,
+    group: Option<ReadGroup>,
 }
 
 impl LastGroup {
     /// The group with this ID.
-    pub(super) fn find(&mut self, id: &[u8], groups: &ReadGroups) -> Option<Group> {
+    pub(super) fn find(&mut self, id: &[u8], groups: &ReadGroups) -> Option<ReadGroup> {
         if self.group.is_none() || self.id != id {
             self.id.clear();
             self.id.extend_from_slice(id);

@@ -133,12 +133,12 @@ impl QualityRows {
 mod tests {
     use super::*;
     use crate::recalibrate::RecalibrationOptions;
-    use crate::recalibrate::table::{Arguments, Table};
+    use crate::recalibrate::table::{Arguments, RecalibrationTable};
 
-    fn table(groups: usize) -> Table {
+    fn table(groups: usize) -> RecalibrationTable {
         let names = (0..groups).map(|index| format!("g{index}")).collect();
         let arguments = Arguments::new(&RecalibrationOptions::default());
-        let mut table = Table::empty(arguments, names);
+        let mut table = RecalibrationTable::empty(arguments, names);
         for group in 0..groups {
             let datum = |quality: u8, n| Datum::new(n, 8.0, quality.into());
             table.by_quality.insert((group, 30, Event::Mismatch), datum(30, 998));

@@ -77,7 +77,7 @@ const ROW_BYTES: u64 = 96;
 
 /// Observations and errors by covariates, with the quantization that follows from them.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Table {
+pub struct RecalibrationTable {
     pub(crate) arguments: Arguments,
     /// Names of read groups; keys of the maps below are indices into it.
     pub(crate) read_groups: Vec<String>,
@@ -101,7 +101,7 @@ pub(crate) struct CovariateRow {
 }
 
 impl CovariateRow {
-    /// Its key in a [`Table`].
+    /// Its key in a [`RecalibrationTable`].
     pub(super) fn key(&self, group: usize) -> (usize, u8, Covariate, Event) {
         (group, self.quality, self.covariate, self.event)
     }
@@ -123,7 +123,7 @@ pub(super) fn covariate_rows(quality: u8, rows: &[EventRow], units: u64) -> Vec<
     rows.iter().flat_map(of_event).collect()
 }
 
-impl Table {
+impl RecalibrationTable {
     /// Adds what was counted of a quality of a read group, but for its rows by covariate; the
     /// qualities of a group in order.
     pub(super) fn add_quality(&mut self, group: usize, quality: u8, rows: &[EventRow], units: u64) {

@@ -1,7 +1,7 @@
 //! Counting and applying by hand: small records, and everything that is refused.
 
 use seqloom_format::bam::{AuxValue, Header, RecordRef};
-use seqloom_format::state::State;
+use seqloom_format::state::Persist;
 
 use super::cigar::tests::ops;
 use super::*;
@@ -25,7 +25,7 @@ struct Read {
 }
 
 /// Bases that were counted.
-fn observations(table: &Table) -> u64 {
+fn observations(table: &RecalibrationTable) -> u64 {
     let mismatches = table.by_group.iter().filter(|(key, _)| key.1 == Event::Mismatch);
     mismatches.map(|(_, datum)| datum.observations).sum()
 }
@@ -70,7 +70,10 @@ fn header() -> Header {
 }
 
 /// The table of some reads; mismatches at position 3 are no errors.
-fn table(reads: &[Read], options: &RecalibrationOptions) -> Result<Table, RecalibrationError> {
+fn table(
+    reads: &[Read],
+    options: &RecalibrationOptions,
+) -> Result<RecalibrationTable, RecalibrationError> {
     let header = header();
     let reference = ReferenceSequences::new(vec![REFERENCE.to_vec()]);
     let mut sites = KnownSitesBuilder::new(header.references());
@@ -85,7 +88,7 @@ fn table(reads: &[Read], options: &RecalibrationOptions) -> Result<Table, Recali
 }
 
 /// Rows of the last table of a report, without padding.
-fn rows(table: &Table) -> Vec<String> {
+fn rows(table: &RecalibrationTable) -> Vec<String> {
     let report = report::write(table);
     let (_, rows) = report.split_once("#:GATKTable:RecalTable2:\n").unwrap();
     let squeeze = |row: &str| row.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -184,7 +187,7 @@ fn options_have_bounds() {
 }
 
 /// A table in which quality 30 of `unit` is worth 10.
-fn bad_table() -> Table {
+fn bad_table() -> RecalibrationTable {
     let mut wrong = read();
     (wrong.bases, wrong.qualities) = ("TGCTTG", vec![30, 30, 30, 2, 30, 30]);
     table(&vec![wrong; 200], &RecalibrationOptions::default()).unwrap()
@@ -392,6 +395,6 @@ fn counters_and_appliers_are_shared() {
     fn is_shared<T: Send + Sync>() {}
     is_shared::<Counter<'_>>();
     is_shared::<Applier>();
-    is_shared::<Table>();
+    is_shared::<RecalibrationTable>();
     is_shared::<Counts>();
 }

@@ -4,14 +4,14 @@
 use std::io;
 
 use seqloom_format::bam::Header;
-use seqloom_format::state::{MalformedState, State};
-use seqloom_format::state_of_fields;
+use seqloom_format::persist_fields;
+use seqloom_format::state::{MalformedState, Persist};
 use seqloom_io::spill::{Content, SpillError, SpillExtent};
 use seqloom_runtime::error::{Class, Place, RunError};
 
 use super::counts::{EventRow, add_rows};
 use super::read_groups::ReadGroups;
-use super::table::{Arguments, Covariate, CovariateRow, Table, covariate_rows};
+use super::table::{Arguments, Covariate, CovariateRow, RecalibrationTable, covariate_rows};
 use super::{Counter, Event, QUALITIES};
 use crate::partition::{Backing, StoreScratch};
 
@@ -55,7 +55,7 @@ struct StoredRow {
     extent: SpillExtent,
 }
 
-state_of_fields!(StoredRow { group, quality, extent });
+persist_fields!(StoredRow { group, quality, extent });
 
 /// What was counted of all reads, in temporary data.
 #[derive(Debug, Clone, Default)]
@@ -64,7 +64,7 @@ pub struct StoredCounts {
     rows: Vec<StoredRow>,
 }
 
-state_of_fields!(StoredCounts { rows });
+persist_fields!(StoredCounts { rows });
 
 /// One quality of a read group, of which something was counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,7 +77,7 @@ pub struct CountedQuality {
     pub cells: Box<[u8]>,
 }
 
-state_of_fields!(CountedQuality { group, quality, cells });
+persist_fields!(CountedQuality { group, quality, cells });
 
 impl CountedQuality {
     /// Adds what was counted elsewhere of the same quality and read group.
@@ -86,7 +86,7 @@ impl CountedQuality {
     /// Bytes that are none of counts.
     pub fn add(&mut self, other: &Self) -> Result<(), MalformedState> {
         let mut rows = Vec::<EventRow>::from_state(&self.cells)?;
-        add_rows(&mut rows, State::from_state(&other.cells)?);
+        add_rows(&mut rows, Persist::from_state(&other.cells)?);
         self.cells = rows.to_state().into();
         Ok(())
     }
@@ -139,7 +139,7 @@ impl StoredCounts {
 /// The table of what was counted, without its rows by covariate.
 #[derive(Debug)]
 pub struct CountedTable<'a> {
-    table: Table,
+    table: RecalibrationTable,
     /// The index in the header of each read group of the table.
     groups: Vec<u32>,
     counts: &'a StoredCounts,
@@ -165,7 +165,7 @@ impl<'a> CountedTable<'a> {
         groups.sort_by_key(|&group| &names[group as usize]);
         let units = counter.options().error_units();
         let sorted = groups.iter().map(|&group| names[group as usize].clone()).collect();
-        let mut table = Table::empty(Arguments::new(counter.options()), sorted);
+        let mut table = RecalibrationTable::empty(Arguments::new(counter.options()), sorted);
         let mut scratch = StoreScratch::new()?;
         for (index, &group) in groups.iter().enumerate() {
             for row in counts.of_group(group) {
@@ -191,18 +191,18 @@ fn read(
 ) -> Result<Vec<EventRow>, TableError> {
     let mut bytes = Vec::new();
     scratch.read(backing, row.extent, &mut bytes)?;
-    Ok(State::from_state(&bytes)?)
+    Ok(Persist::from_state(&bytes)?)
 }
 
 /// See the module documentation.
 #[derive(Debug, Clone, Copy)]
 pub struct TableView<'a> {
     /// Without its rows by covariate, where `stored` has them.
-    pub(super) table: &'a Table,
+    pub(super) table: &'a RecalibrationTable,
     stored: Option<&'a CountedTable<'a>>,
 }
 
-impl Table {
+impl RecalibrationTable {
     /// To read it.
     #[must_use]
     pub fn view(&self) -> TableView<'_> {
@@ -244,7 +244,7 @@ impl TableView<'_> {
     }
 }
 
-impl Table {
+impl RecalibrationTable {
     /// The rows by covariate of a quality of a read group, which the table has in memory.
     fn rows_of(&self, group: usize, quality: u8) -> Vec<CovariateRow> {
         let first = (group, quality, Covariate::Context(0), Event::Deletion);

@@ -308,7 +308,7 @@ pub struct StepCounts {
     pub dropped: Vec<u64>,
 }
 
-seqloom_format::state_of_fields!(StepCounts { examined, kept, dropped });
+seqloom_format::persist_fields!(StepCounts { examined, kept, dropped });
 
 impl StepCounts {
     /// Records that were removed.

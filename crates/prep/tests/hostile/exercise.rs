@@ -14,7 +14,7 @@ use seqloom_prep::input::ReferenceSequences;
 use seqloom_prep::metrics::quality::{MetricsRequest, MetricsVisitors};
 use seqloom_prep::recalibrate::{
     Applied, Applier, ApplyOptions, ApplyScratch, CountScratch, Counted, Counter,
-    KnownSitesBuilder, RecalibrationOptions, Table, gather, report,
+    KnownSitesBuilder, RecalibrationOptions, RecalibrationTable, gather, report,
 };
 use seqloom_prep::steps::{
     FixMatesOptions, MismatchTags, ReadGroupMode, ReadGroupOptions, SetMismatchTags, StepCounts,
@@ -160,7 +160,7 @@ pub(crate) fn recalibration(body: &[u8]) -> Option<String> {
     (counted == Ok(Counted::Yes)).then_some(written)
 }
 
-fn apply(table: &Table, header: &Header, body: &[u8]) {
+fn apply(table: &RecalibrationTable, header: &Header, body: &[u8]) {
     let options =
         ApplyOptions { emit_original: true, allow_missing_read_group: true, ..Default::default() };
     let applier = Applier::new(table.view(), &options, header).unwrap();

@@ -12,7 +12,7 @@ use seqloom_prep::metrics::quality::{GatheredMetrics, GcWindows};
 use seqloom_prep::metrics::{DepthSummary, FlagCounts, Tally};
 use seqloom_prep::recalibrate::{AppliedCounts, QualityRows};
 
-use crate::page::{Cell, Fact, Figure, Section, Table, thousands};
+use crate::page::{Cell, Fact, Figure, PageTable, Section, thousands};
 use crate::plot::{Line, Plot, Point, Style};
 
 /// Lines of a page.
@@ -156,7 +156,7 @@ fn figure(
     lines: Vec<Line>,
     (id, columns, rows): (&'static str, &[&'static str], Vec<Vec<Cell>>),
 ) -> Figure {
-    let table = Table { id: id.into(), columns: columns.to_vec(), rows };
+    let table = PageTable { id: id.into(), columns: columns.to_vec(), rows };
     Figure { title: title.to_owned(), plot: plot(title, axes, lines), table, ..Figure::default() }
 }
 
@@ -165,7 +165,7 @@ fn table(
     title: &str,
     (id, columns, rows): (&'static str, &[&'static str], Vec<Vec<Cell>>),
 ) -> Figure {
-    let table = Table { id: id.into(), columns: columns.to_vec(), rows };
+    let table = PageTable { id: id.into(), columns: columns.to_vec(), rows };
     Figure { title: title.to_owned(), table, ..Figure::default() }
 }
 

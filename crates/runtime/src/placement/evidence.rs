@@ -167,7 +167,7 @@ impl Evidence {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::placement::{Region, is_withheld};
+    use crate::placement::{AnonymousMapping, is_withheld};
 
     const MAPS: &str = "\
 10000-30000 rw-p 00000000 00:00 0
@@ -240,7 +240,7 @@ AnonHugePages:         0 kB
     #[test]
     fn pages_are_found_once_they_are_touched() {
         let before = Mappings::now().unwrap();
-        let mut region = Region::map(4 << 20).unwrap();
+        let mut region = AnonymousMapping::map(4 << 20).unwrap();
         let range = region.addresses();
         let new = Mappings::now().unwrap().since(&before);
         assert!(new.iter().any(|it| it.start <= range.start && range.end <= it.end), "{new:x?}");

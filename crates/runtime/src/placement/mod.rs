@@ -18,9 +18,9 @@ use std::num::NonZeroUsize;
 
 use crate::error::{Class, RunError};
 
+pub(crate) use crate::sys::numa::AnonymousMapping;
 pub use crate::sys::numa::MemoryPolicy;
-pub(crate) use crate::sys::numa::Region;
-pub use plan::{Group, Plan, Slot};
+pub use plan::{Plan, Slot, WorkerGroup};
 pub use slot::{ask_for_huge_pages, drop_with_pages, keep_small, permitted, with_pages};
 
 /// Whether a system call is one that this process may not make (containers may forbid `mbind` and

@@ -16,7 +16,7 @@ const SPARE_PERCENT: u64 = 10;
 
 /// Workers that share a replica of the index, and the nodes it is on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Group {
+pub struct WorkerGroup {
     /// Nodes with the group's memory.
     pub nodes: IdSet,
     /// CPUs of the group.
@@ -42,7 +42,7 @@ pub struct Plan {
     /// What was decided; never [`IndexPlacement::Auto`].
     pub placement: IndexPlacement,
     /// Groups, each with a replica; at least one.
-    pub groups: Vec<Group>,
+    pub groups: Vec<WorkerGroup>,
     /// A slot for every worker.
     pub slots: Vec<Slot>,
     /// Whether groups were requested by number: their workers keep to their replica, pinned or not.
@@ -76,7 +76,7 @@ impl Plan {
     /// The plan of a machine without nodes that matter: nothing is done.
     #[must_use]
     pub fn none(threads: usize) -> Self {
-        let group = Group {
+        let group = WorkerGroup {
             nodes: IdSet::default(),
             cpus: IdSet::default(),
             index: MemoryPolicy::Default,
@@ -135,7 +135,11 @@ impl Plan {
         Ok(plan)
     }
 
-    fn with_slots(placement: IndexPlacement, groups: Vec<Group>, group_of: Vec<usize>) -> Self {
+    fn with_slots(
+        placement: IndexPlacement,
+        groups: Vec<WorkerGroup>,
+        group_of: Vec<usize>,
+    ) -> Self {
         let slots = group_of.into_iter().map(|group| Slot { group, cpus: None }).collect();
         let (pin, small_pages, reason) = (PinLevel::None, false, "asked for");
         Self { placement, groups, slots, instances: false, pin, small_pages, reason }
@@ -192,7 +196,7 @@ impl Plan {
             _ => (MemoryPolicy::Default, MemoryPolicy::Default),
         };
         let cpus = homes.iter().fold(IdSet::default(), |all, home| all.union(&home.cpus));
-        let group = Group { nodes, cpus, index, private };
+        let group = WorkerGroup { nodes, cpus, index, private };
         Self::with_slots(placement, vec![group], vec![0; threads])
     }
 
@@ -311,7 +315,7 @@ fn cpu_order(topology: &Topology, homes: &[Home], order: PinOrder) -> Vec<u32> {
     keyed.into_iter().map(|(_, cpu)| cpu).collect()
 }
 
-fn group_of_homes(homes: &[Home], memory: GroupMemory) -> Group {
+fn group_of_homes(homes: &[Home], memory: GroupMemory) -> WorkerGroup {
     let nodes: IdSet = homes.iter().map(|home| home.node).collect();
     let cpus = homes.iter().fold(IdSet::default(), |all, home| all.union(&home.cpus));
     let policy = match memory {
@@ -319,11 +323,11 @@ fn group_of_homes(homes: &[Home], memory: GroupMemory) -> Group {
         GroupMemory::Local => MemoryPolicy::Local,
         GroupMemory::Interleave => MemoryPolicy::Interleave(nodes.clone()),
     };
-    Group { nodes, cpus, index: policy.clone(), private: policy }
+    WorkerGroup { nodes, cpus, index: policy.clone(), private: policy }
 }
 
 /// Groups of neighbouring nodes; where there are more groups than nodes, several on one node.
-fn instance_groups(homes: &[Home], instances: usize, memory: GroupMemory) -> Vec<Group> {
+fn instance_groups(homes: &[Home], instances: usize, memory: GroupMemory) -> Vec<WorkerGroup> {
     let count = homes.len().max(1);
     let homes_of = |group: usize| {
         let first = group * count / instances;

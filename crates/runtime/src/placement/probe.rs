@@ -6,7 +6,9 @@
 use std::io;
 
 use super::evidence::Evidence;
-use super::{GroupMemory, IndexPlacement, MemoryPolicy, PinLevel, PinOrder, Plan, Region, Wishes};
+use super::{
+    AnonymousMapping, GroupMemory, IndexPlacement, MemoryPolicy, PinLevel, PinOrder, Plan, Wishes,
+};
 use crate::pool;
 use crate::sys::{numa, page_bytes};
 use crate::topology::{IdSet, Limits, Topology};
@@ -75,13 +77,13 @@ fn is_even(evidence: &Evidence, nodes: &IdSet) -> bool {
     share > 0 && nodes.iter().all(|node| of(node).abs_diff(share) <= 2)
 }
 
-fn evidence_of(region: &Region) -> io::Result<Evidence> {
+fn evidence_of(region: &AnonymousMapping) -> io::Result<Evidence> {
     Evidence::of(std::slice::from_ref(&region.addresses()))
 }
 
 /// New memory, every page of it touched.
-fn touched(length_bytes: usize, huge: bool) -> io::Result<Region> {
-    let mut region = Region::map(length_bytes)?;
+fn touched(length_bytes: usize, huge: bool) -> io::Result<AnonymousMapping> {
+    let mut region = AnonymousMapping::map(length_bytes)?;
     // A kernel without huge pages knows the advice for neither.
     let _ = numa::advise_huge(&region.addresses(), huge);
     region.bytes_mut().iter_mut().step_by(page_bytes()).for_each(|byte| *byte = 1);
@@ -93,8 +95,8 @@ fn placed(
     policy: &MemoryPolicy,
     length_bytes: usize,
     huge: bool,
-) -> io::Result<(Region, Evidence)> {
-    let mut region = Region::map(length_bytes)?;
+) -> io::Result<(AnonymousMapping, Evidence)> {
+    let mut region = AnonymousMapping::map(length_bytes)?;
     let _ = numa::advise_huge(&region.addresses(), huge);
     region.set_policy(policy)?;
     region.bytes_mut().iter_mut().step_by(page_bytes()).for_each(|byte| *byte = 1);

@@ -231,17 +231,17 @@ pub(crate) fn disable_huge_pages(disabled: bool) -> io::Result<()> {
 
 /// An anonymous private mapping of its own: memory whose pages can be placed and counted.
 #[derive(Debug)]
-pub(crate) struct Region {
+pub(crate) struct AnonymousMapping {
     start: *mut u8,
     length_bytes: usize,
 }
 
 // SAFETY: the mapping belongs to the region alone and is reached through borrows of it only.
-unsafe impl Send for Region {}
+unsafe impl Send for AnonymousMapping {}
 // SAFETY: as above; a shared borrow only reads.
-unsafe impl Sync for Region {}
+unsafe impl Sync for AnonymousMapping {}
 
-impl Region {
+impl AnonymousMapping {
     /// Maps `length_bytes` (at least one), all zero and without pages yet.
     ///
     /// # Errors
@@ -292,7 +292,7 @@ impl Region {
     }
 }
 
-impl Drop for Region {
+impl Drop for AnonymousMapping {
     fn drop(&mut self) {
         // SAFETY: the mapping is the region's own and nobody borrows it any more.
         unsafe { libc::munmap(self.start.cast(), self.length_bytes) };

@@ -31,7 +31,7 @@ use crate::flow::account::Fault;
 use crate::pool::{Fast5Pool, PooledFile};
 use crate::store::fast5::{Fast5File, Fast5Options};
 use crate::store::pod5::{Pod5Error, Pod5File};
-use table_file::{Table, TableFile};
+use table_file::{ReadTable, TableFile};
 
 pub use index_file::{IndexFileError, for_each_entry, index_path, read_index_file};
 pub use read_index::{DuplicateReadId, ReadIndex};
@@ -406,7 +406,7 @@ fn open_fast5(
     path: Arc<Path>,
     options: &OpenOptions,
 ) -> Result<Arc<dyn SignalStore>, StoreError> {
-    fn store<T: Table + 'static>(
+    fn store<T: ReadTable + 'static>(
         table: Result<T, String>,
         path: Arc<Path>,
         size_bytes: u64,

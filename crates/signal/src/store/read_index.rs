@@ -17,12 +17,12 @@ pub struct DuplicateReadId(pub(crate) String);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct UuidEntry {
     key: Uuid,
-    location: Place,
+    location: FileExtent,
 }
 
 /// As [`Location`], but ordered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct FileExtent {
     offset: u64,
     size_bytes: u64,
 }
@@ -31,10 +31,10 @@ struct Place {
 struct OtherEntry {
     name_start: u64,
     name_bytes: u32,
-    location: Place,
+    location: FileExtent,
 }
 
-const TWICE: Place = Place { offset: u64::MAX, size_bytes: u64::MAX };
+const TWICE: FileExtent = FileExtent { offset: u64::MAX, size_bytes: u64::MAX };
 
 /// Sorts, has the first of equal entries marked and leaves the others out.
 fn mark_twice<T: Copy>(
@@ -66,7 +66,7 @@ impl ReadIndex {
     /// Adds a read; it is found only after [`ReadIndex::sort`].
     pub fn push(&mut self, read_id: &[u8], location: Location) {
         let Location { offset, size_bytes } = location;
-        let location = Place { offset, size_bytes };
+        let location = FileExtent { offset, size_bytes };
         if let Some(key) = uuid::parse(read_id) {
             self.uuids.push(UuidEntry { key, location });
             return;

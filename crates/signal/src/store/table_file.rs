@@ -20,7 +20,7 @@ use crate::store::pod5::{Pod5Error, Pod5File};
 const BATCH_READS: u64 = 32;
 
 /// What the two have in common.
-pub(super) trait Table: Send + Sync {
+pub(super) trait ReadTable: Send + Sync {
     const FORMAT: StoreFormat;
     fn header(&self) -> &SignalHeader;
     /// As [`SignalStore::changed_attributes`].
@@ -39,7 +39,7 @@ pub(super) trait Table: Send + Sync {
     ) -> Result<(), ReadError>;
 }
 
-impl Table for Fast5File {
+impl ReadTable for Fast5File {
     const FORMAT: StoreFormat = StoreFormat::Fast5;
 
     fn header(&self) -> &SignalHeader {
@@ -97,7 +97,7 @@ impl Fast5Table for PooledFile {
     }
 }
 
-impl Table for Box<dyn Fast5Table> {
+impl ReadTable for Box<dyn Fast5Table> {
     const FORMAT: StoreFormat = StoreFormat::Fast5;
 
     fn header(&self) -> &SignalHeader {
@@ -122,7 +122,7 @@ impl Table for Box<dyn Fast5Table> {
     }
 }
 
-impl Table for Pod5File {
+impl ReadTable for Pod5File {
     const FORMAT: StoreFormat = StoreFormat::Pod5;
 
     fn header(&self) -> &SignalHeader {
@@ -162,7 +162,7 @@ pub(super) struct TableFile<T> {
     pub(super) size_bytes: u64,
 }
 
-impl<T: Table> SignalStore for TableFile<T> {
+impl<T: ReadTable> SignalStore for TableFile<T> {
     fn path(&self) -> &Arc<Path> {
         &self.path
     }

@@ -31,7 +31,7 @@ pub(super) struct Sorting<'a> {
 
 /// A range of entries of the bin.
 #[derive(Debug, Clone, Copy)]
-struct Group {
+struct SuffixRange {
     start: usize,
     end: usize,
     depth: u64,
@@ -41,15 +41,15 @@ struct Group {
 /// per [`BATCH_ENTRIES`] entries of a bin.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
-    batch: Vec<Group>,
-    next: Vec<Group>,
-    large: Vec<Group>,
+    batch: Vec<SuffixRange>,
+    next: Vec<SuffixRange>,
+    large: Vec<SuffixRange>,
 }
 
 /// Sorts `entries`, which hold their first symbols.
 pub(super) fn sort_bin(sorting: &Sorting<'_>, entries: &mut [Entry], scratch: &mut Scratch) {
     sort_keys(sorting.format, entries);
-    let all = Group { start: 0, end: entries.len(), depth: 0 };
+    let all = SuffixRange { start: 0, end: entries.len(), depth: 0 };
     split_large(sorting, entries, all, scratch);
     while let Some(group) = scratch.large.pop() {
         let members = &mut entries[group.start..group.end];
@@ -60,7 +60,12 @@ pub(super) fn sort_bin(sorting: &Sorting<'_>, entries: &mut [Entry], scratch: &m
 }
 
 /// Finds the groups of a sorted range; small ones are resolved, in batches, large ones stacked.
-fn split_large(sorting: &Sorting<'_>, entries: &mut [Entry], range: Group, scratch: &mut Scratch) {
+fn split_large(
+    sorting: &Sorting<'_>,
+    entries: &mut [Entry],
+    range: SuffixRange,
+    scratch: &mut Scratch,
+) {
     let mut held = 0;
     let Scratch { batch, next, large } = scratch;
     batch.clear();
@@ -86,8 +91,8 @@ fn split_large(sorting: &Sorting<'_>, entries: &mut [Entry], range: Group, scrat
 fn resolve(
     sorting: &Sorting<'_>,
     entries: &mut [Entry],
-    batch: &mut Vec<Group>,
-    next: &mut Vec<Group>,
+    batch: &mut Vec<SuffixRange>,
+    next: &mut Vec<SuffixRange>,
 ) {
     while !batch.is_empty() {
         for group in &*batch {
@@ -112,8 +117,8 @@ fn next_group(
     sorting: &Sorting<'_>,
     entries: &mut [Entry],
     at: &mut usize,
-    range: Group,
-) -> Option<Group> {
+    range: SuffixRange,
+) -> Option<SuffixRange> {
     let start = *at;
     let first = sorting.format.key(entries[start]);
     let mut end = start + 1;
@@ -130,7 +135,7 @@ fn next_group(
         if depth >= sorting.depth {
             sorting.break_ties(rest);
         } else if rest.len() > 1 {
-            group = Some(Group { start: end - rest.len(), end, depth });
+            group = Some(SuffixRange { start: end - rest.len(), end, depth });
         }
     });
     group

@@ -14,8 +14,8 @@ mod unit;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 
-use seqloom_format::state::{MalformedState, State};
-use seqloom_format::state_of_fields;
+use seqloom_format::persist_fields;
+use seqloom_format::state::{MalformedState, Persist};
 
 pub(super) use unit::{DepthWorker, UnitDepth};
 
@@ -45,7 +45,7 @@ impl Hasher for AsItIs {
 
 /// A base of the reference; in order of the file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct Position {
     reference: i32,
     /// 0-based.
     position: i32,
@@ -54,7 +54,7 @@ struct Place {
 /// From `at` on, the depth differs by this much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Change {
-    at: Place,
+    at: Position,
     by: i32,
 }
 
@@ -76,8 +76,8 @@ struct Counts {
     references: BTreeMap<i32, ReferenceDepth>,
 }
 
-state_of_fields!(ReferenceDepth { sum, covered });
-state_of_fields!(Counts { positions, references });
+persist_fields!(ReferenceDepth { sum, covered });
+persist_fields!(Counts { positions, references });
 
 impl Counts {
     /// `length` positions of a sequence get another depth.
@@ -130,7 +130,7 @@ pub struct Depth {
     tail: Vec<Change>,
 }
 
-impl State for Depth {
+impl Persist for Depth {
     fn save(&self, out: &mut Vec<u8>) {
         self.counts.save(out);
         let mut open: Vec<_> = self.open.iter().map(|(&name, &end)| (name, end)).collect();
@@ -141,7 +141,7 @@ impl State for Depth {
             end.save(out);
         }
         self.tail.len().save(out);
-        for Change { at: Place { reference, position }, by } in &self.tail {
+        for Change { at: Position { reference, position }, by } in &self.tail {
             [*reference, *position, *by].iter().for_each(|number| number.save(out));
         }
     }
@@ -152,7 +152,7 @@ impl State for Depth {
             depth.open.insert(u64::load(bytes)?, i32::load(bytes)?);
         }
         for _ in 0..usize::load(bytes)? {
-            let at = Place { reference: i32::load(bytes)?, position: i32::load(bytes)? };
+            let at = Position { reference: i32::load(bytes)?, position: i32::load(bytes)? };
             depth.tail.push(Change { at, by: i32::load(bytes)? });
         }
         Ok(depth)
@@ -181,7 +181,7 @@ impl Depth {
     }
 
     /// Counts `changes` in addition to a unit; those from `limit` on are kept for the next one.
-    fn add(&mut self, changes: &mut [Change], unit: &UnitDepth, limit: Place) {
+    fn add(&mut self, changes: &mut [Change], unit: &UnitDepth, limit: Position) {
         changes.sort_unstable_by_key(|change| change.at);
         let mut level = 0;
         for (index, change) in changes.iter().enumerate() {
@@ -203,7 +203,7 @@ impl Depth {
                 self.counts.shift(reference, own, new, (segment.end - segment.start) as u64);
             }
             if own_end < to {
-                self.tail.push(Change { at: Place { reference, position: own_end }, by: level });
+                self.tail.push(Change { at: Position { reference, position: own_end }, by: level });
                 self.tail.push(Change { at: next.at, by: -level });
             }
         }
@@ -225,7 +225,7 @@ impl Depth {
                 *state = Some(record.end);
             }
             let clip = clip.unwrap_or(i32::MIN);
-            let at = |position| Place { reference: record.reference, position };
+            let at = |position| Position { reference: record.reference, position };
             for block in unit.blocks(record) {
                 let mut change = |start: i32, by: i32| {
                     if start < block.end {
@@ -246,7 +246,7 @@ impl Depth {
     #[must_use]
     pub fn finish(mut self, lengths: &[u32]) -> DepthSummary {
         let mut changes = std::mem::take(&mut self.tail);
-        let end = Place { reference: i32::MAX, position: i32::MAX };
+        let end = Position { reference: i32::MAX, position: i32::MAX };
         self.add(&mut changes, &UnitDepth::default(), end);
         let Counts { mut positions, references: found } = self.counts;
         let found = |reference| found.get(&reference).copied().unwrap_or_default();

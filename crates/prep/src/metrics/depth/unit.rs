@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use seqloom_format::bam::{Flags, RecordRef, cigar};
 
-use super::{AsItIs, ByName, Change, Counts, Depth, Place};
+use super::{AsItIs, ByName, Change, Counts, Depth, Position};
 
 /// Records that samtools depth leaves out.
 const LEFT_OUT: u16 = Flags::UNMAPPED | Flags::SECONDARY | Flags::QC_FAIL | Flags::DUPLICATE;
@@ -19,7 +19,7 @@ const MOST_EVENTS: usize = 1 << 17;
 /// From here on, up to the next level.
 #[derive(Debug, Clone, Copy)]
 struct Level {
-    at: Place,
+    at: Position,
     depth: u32,
 }
 
@@ -42,7 +42,7 @@ pub(super) struct Doubtful {
 #[derive(Debug, Default)]
 pub(in super::super) struct UnitDepth {
     /// Where the last record starts: there the next unit may start.
-    limit: Option<Place>,
+    limit: Option<Position>,
     levels: Vec<Level>,
     doubtful: Vec<Doubtful>,
     cigars: Vec<u8>,
@@ -50,7 +50,7 @@ pub(in super::super) struct UnitDepth {
 }
 
 impl UnitDepth {
-    pub(super) fn limit(&self) -> Option<Place> {
+    pub(super) fn limit(&self) -> Option<Position> {
         self.limit
     }
 
@@ -70,7 +70,7 @@ impl UnitDepth {
     }
 
     /// Number of levels at or before a place.
-    fn levels_up_to(&self, place: Place) -> usize {
+    fn levels_up_to(&self, place: Position) -> usize {
         self.levels.partition_point(|level| level.at <= place)
     }
 
@@ -81,7 +81,7 @@ impl UnitDepth {
         positions: Range<i32>,
     ) -> impl Iterator<Item = (Range<i32>, u32)> {
         let Range { start: mut from, end: to } = positions;
-        let first = self.levels_up_to(Place { reference, position: from });
+        let first = self.levels_up_to(Position { reference, position: from });
         let here = |level: &&Level| level.at.reference == reference;
         let before = first.checked_sub(1).map(|it| &self.levels[it]).filter(here);
         let mut depth = before.map_or(0, |level| level.depth);
@@ -97,7 +97,7 @@ impl UnitDepth {
     }
 
     /// The depth from a place on.
-    pub(super) fn changes_from(&self, place: Place) -> Vec<Change> {
+    pub(super) fn changes_from(&self, place: Position) -> Vec<Change> {
         let first = self.levels_up_to(place);
         let before = first.checked_sub(1).map(|it| self.levels[it]);
         let mut depth =
@@ -145,7 +145,7 @@ fn hash_of(name: &[u8]) -> u64 {
 #[derive(Debug, Default)]
 pub(in super::super) struct DepthWorker {
     unit: UnitDepth,
-    first: Place,
+    first: Position,
     /// Twice the position, and 1 where a block starts, of the sequence in work.
     events: Vec<u64>,
     /// Depth after the last level.
@@ -165,7 +165,7 @@ impl DepthWorker {
         if record.flags() & LEFT_OUT != 0 || reference < 0 || start < 0 {
             return;
         }
-        let place = Place { reference, position: start };
+        let place = Position { reference, position: start };
         match self.unit.limit {
             None => self.first = place,
             Some(last) if last.reference != reference => self.settle(last.reference, i32::MAX),
@@ -204,7 +204,7 @@ impl DepthWorker {
         let clip = clip.unwrap_or(i32::MIN);
         let is_doubtful = is_split
             || record.has_flags(Flags::SUPPLEMENTARY)
-            || (mate_reference == reference && Place { reference, position: mate } < self.first)
+            || (mate_reference == reference && Position { reference, position: mate } < self.first)
             || (reference == self.first.reference
                 && start < self.first.position.saturating_add(EDGE_BP));
         if is_doubtful || self.in_doubt.contains(&name) {
@@ -228,7 +228,7 @@ impl DepthWorker {
             let before = self.depth;
             self.depth = before + starts as u32 - (together.len() - starts) as u32;
             if self.depth != before {
-                let at = Place { reference, position: (together[0] >> 1) as i32 };
+                let at = Position { reference, position: (together[0] >> 1) as i32 };
                 self.unit.levels.push(Level { at, depth: self.depth });
             }
         }

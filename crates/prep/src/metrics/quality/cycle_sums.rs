@@ -2,7 +2,7 @@
 
 use std::ops::AddAssign;
 
-use seqloom_format::state::{MalformedState, State};
+use seqloom_format::state::{MalformedState, Persist};
 
 use super::padded::{LANES, Padded};
 
@@ -73,7 +73,7 @@ impl<T: Copy + Default + AddAssign + Into<u64>> CycleSums<T> {
     }
 }
 
-impl<T: Copy + Default + AddAssign + Into<u64>> State for CycleSums<T> {
+impl<T: Copy + Default + AddAssign + Into<u64>> Persist for CycleSums<T> {
     fn save(&self, out: &mut Vec<u8>) {
         self.by_cycle().save(out);
     }
@@ -90,7 +90,7 @@ pub(super) struct Lengths {
     reads: Vec<u64>,
 }
 
-seqloom_format::state_of_fields!(Lengths { reads });
+seqloom_format::persist_fields!(Lengths { reads });
 
 impl Lengths {
     #[inline]

@@ -7,7 +7,7 @@
 
 use memchr::memmem;
 use seqloom_format::bam::{Flags, cigar};
-use seqloom_format::state_of_fields;
+use seqloom_format::persist_fields;
 
 use super::cycle_sums::{CycleSums, Lengths};
 use super::observed::{NO_CALL, Observed};
@@ -76,7 +76,7 @@ pub struct CycleBases {
     reads: u64,
 }
 
-state_of_fields!(CycleBases { bases, lengths, adapters, reads });
+persist_fields!(CycleBases { bases, lengths, adapters, reads });
 
 /// Shares of one cycle's bases.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -202,7 +202,7 @@ impl Default for CycleCounts {
     }
 }
 
-state_of_fields!(CycleCounts { first, second, mapping_qualities });
+persist_fields!(CycleCounts { first, second, mapping_qualities });
 
 impl CycleCounts {
     pub(super) fn add(&mut self, observed: &Observed<'_>, finders: &AdapterFinders) {

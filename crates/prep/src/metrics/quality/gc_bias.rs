@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use seqloom_format::bam::Flags;
-use seqloom_format::state_of_fields;
+use seqloom_format::persist_fields;
 use seqloom_runtime::failure::{Failure, lock};
 use seqloom_runtime::pool::{self, Stopped};
 
@@ -38,7 +38,7 @@ impl Default for GcBiasCounts {
     }
 }
 
-state_of_fields!(GcBiasCounts { read_starts });
+persist_fields!(GcBiasCounts { read_starts });
 
 fn is_gc(base: u8) -> bool {
     matches!(base | 0x20, b'g' | b'c')

@@ -23,7 +23,7 @@ pub struct Histogram {
     largest: Option<u32>,
 }
 
-seqloom_format::state_of_fields!(Histogram { table, large, large_values, largest });
+seqloom_format::persist_fields!(Histogram { table, large, large_values, largest });
 
 impl Histogram {
     /// Counts a value.

@@ -109,7 +109,7 @@ pub struct InsertSizeMetrics {
     pub histogram: Histogram,
 }
 
-seqloom_format::state_of_fields!(InsertSizeCounts { histograms });
+seqloom_format::persist_fields!(InsertSizeCounts { histograms });
 
 impl InsertSizeCounts {
     pub(super) fn add(&mut self, record: &RecordRef<'_>) {

@@ -35,7 +35,7 @@ use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
 
 use seqloom_format::bam::RecordRef;
-use seqloom_format::state_of_fields;
+use seqloom_format::persist_fields;
 use seqloom_runtime::failure::lock;
 use seqloom_runtime::order::Ordered;
 
@@ -148,7 +148,7 @@ pub struct GatheredMetrics {
     pub depth: Option<Depth>,
 }
 
-state_of_fields!(GatheredMetrics {
+persist_fields!(GatheredMetrics {
     insert_size,
     alignment_summary,
     quality_yield,

@@ -5,8 +5,8 @@
 //! supplementary alignments are not.
 
 use seqloom_format::bam::Flags;
-use seqloom_format::state::{MalformedState, State};
-use seqloom_format::state_of_fields;
+use seqloom_format::persist_fields;
+use seqloom_format::state::{MalformedState, Persist};
 
 use super::cycle_sums::{CycleSums, Lengths};
 use super::observed::{NO_CALL, Observed, QualitySums};
@@ -59,8 +59,8 @@ pub struct QualityYieldCounts {
     pub passed: YieldCounts,
 }
 
-state_of_fields!(YieldCounts { reads, bases, q20_bases, q30_bases, quality_sum });
-state_of_fields!(QualityYieldCounts { all, passed });
+persist_fields!(YieldCounts { reads, bases, q20_bases, q30_bases, quality_sum });
+persist_fields!(QualityYieldCounts { all, passed });
 
 impl QualityYieldCounts {
     pub(super) fn add(&mut self, observed: &Observed<'_>) {
@@ -102,7 +102,7 @@ struct Cycles {
     reads: Lengths,
 }
 
-state_of_fields!(Cycles { qualities, reads });
+persist_fields!(Cycles { qualities, reads });
 
 /// The bases of one cycle, of which there are some.
 #[derive(Debug, Clone, Copy)]
@@ -144,7 +144,7 @@ struct ByCycle {
     second: Cycles,
 }
 
-state_of_fields!(ByCycle { first, second });
+persist_fields!(ByCycle { first, second });
 
 impl ByCycle {
     fn add(&mut self, observed: &Observed<'_>, qualities: Padded<'_>) {
@@ -177,7 +177,7 @@ pub struct QualityByCycleCounts {
     original: ByCycle,
 }
 
-state_of_fields!(QualityByCycleCounts { stated, original });
+persist_fields!(QualityByCycleCounts { stated, original });
 
 impl QualityByCycleCounts {
     pub(super) fn add(&mut self, observed: &Observed<'_>) {
@@ -320,7 +320,7 @@ fn pairs_of(eight: [u8; 8]) -> [usize; 4] {
     [0, 16, 32, 48].map(|shift| (pairs >> shift) as usize % (SMALL * SMALL))
 }
 
-impl State for ByQuality {
+impl Persist for ByQuality {
     fn save(&self, out: &mut Vec<u8>) {
         self.counts().save(out);
     }
@@ -339,7 +339,7 @@ pub struct QualityDistributionCounts {
     original: ByQuality,
 }
 
-state_of_fields!(QualityDistributionCounts { stated, original });
+persist_fields!(QualityDistributionCounts { stated, original });
 
 impl QualityDistributionCounts {
     pub(super) fn add(&mut self, observed: &Observed<'_>) {

@@ -4,7 +4,7 @@
 //! together.
 
 use seqloom_format::bam::{Flags, Header};
-use seqloom_format::state_of_fields;
+use seqloom_format::persist_fields;
 
 use super::insert_size::counted_size;
 use super::observed::Observed;
@@ -65,7 +65,7 @@ pub struct ReadGroupCounts {
     inserts: Vec<u32>,
 }
 
-state_of_fields!(ReadGroupCounts { reads, bases, q30_bases, mapped, duplicates, inserts });
+persist_fields!(ReadGroupCounts { reads, bases, q30_bases, mapped, duplicates, inserts });
 
 impl ReadGroupCounts {
     /// What one takes at most.
@@ -104,7 +104,7 @@ impl ReadGroupCounts {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReadGroupsCounts(pub Vec<ReadGroupCounts>);
 
-impl seqloom_format::state::State for ReadGroupsCounts {
+impl seqloom_format::state::Persist for ReadGroupsCounts {
     fn save(&self, out: &mut Vec<u8>) {
         self.0.save(out);
     }

@@ -5,7 +5,7 @@
 //! all else is counted of primary records, duplicates and QC-failed ones among them.
 
 use seqloom_format::bam::Flags;
-use seqloom_format::state_of_fields;
+use seqloom_format::persist_fields;
 
 use super::observed::Observed;
 
@@ -89,7 +89,7 @@ impl Fragment {
 
 /// Where a record is, for the question whether records are sorted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Place {
+struct Position {
     reference: i32,
     position: i32,
 }
@@ -104,7 +104,7 @@ pub struct SamtoolsStatsCounts {
     /// SN.
     pub longest: LongestReads,
     is_unsorted: bool,
-    last: Option<Place>,
+    last: Option<Position>,
     /// Records by insert size and orientation: inward, outward, other.
     inserts: Vec<[u64; 3]>,
 }
@@ -137,8 +137,8 @@ impl Default for SamtoolsStatsCounts {
     }
 }
 
-state_of_fields!(Checksum { names, bases, qualities });
-state_of_fields!(StatsSums {
+persist_fields!(Checksum { names, bases, qualities });
+persist_fields!(StatsSums {
     sequences,
     first_fragments,
     last_fragments,
@@ -162,9 +162,9 @@ state_of_fields!(StatsSums {
     quality_sum,
     on_different_sequences,
 });
-state_of_fields!(LongestReads { all, first, last });
-state_of_fields!(Place { reference, position });
-state_of_fields!(SamtoolsStatsCounts { checksum, sums, longest, is_unsorted, last, inserts });
+persist_fields!(LongestReads { all, first, last });
+persist_fields!(Position { reference, position });
+persist_fields!(SamtoolsStatsCounts { checksum, sums, longest, is_unsorted, last, inserts });
 
 impl SamtoolsStatsCounts {
     pub(super) fn add(&mut self, observed: &Observed<'_>) {
@@ -262,7 +262,7 @@ impl SamtoolsStatsCounts {
         let record = observed.record;
         self.sums.mismatches += observed.tags.edit_distance;
         self.sums.bases_mapped_cigar += observed.cigar_sums.aligned;
-        let place = Place { reference: record.reference_id(), position: record.position() };
+        let place = Position { reference: record.reference_id(), position: record.position() };
         let before = self.last.replace(place);
         self.is_unsorted |= before
             .is_some_and(|it| it.reference == place.reference && it.position > place.position);

@@ -3,8 +3,8 @@
 use std::sync::Mutex;
 
 use seqloom_format::bam::{RecordRef, framed_records};
+use seqloom_format::persist_fields;
 use seqloom_format::state::MalformedState;
-use seqloom_format::state_of_fields;
 use seqloom_io::spill::SpillError;
 use seqloom_runtime::failure::lock;
 
@@ -251,4 +251,4 @@ pub(crate) struct SavedEnds {
     pub(crate) counters: DuplicationCounters,
 }
 
-state_of_fields!(SavedEnds { pairs, fragments, markers, mates, relatives, counters });
+persist_fields!(SavedEnds { pairs, fragments, markers, mates, relatives, counters });

@@ -37,7 +37,6 @@ pub(crate) const MAX_PARTITIONS: usize = MAX_SEGMENTS * SEGMENT_PARTITIONS;
 pub(crate) enum Chunk {
     /// In memory.
     Memory {
-        /// The bytes.
         bytes: Vec<u8>,
         /// What is charged for it.
         charged_bytes: u64,
@@ -74,7 +73,7 @@ pub struct Backing {
 pub struct PhaseResources<'a, 'w> {
     /// Memory and spilled data.
     pub backing: &'a Backing,
-    /// Workers.
+    /// How many workers.
     pub threads: NonZeroUsize,
     /// Called now and then while the workers run; `false` stops them.
     pub watch: &'w dyn Fn() -> bool,
@@ -174,12 +173,12 @@ impl<'a> ChunkStore<'a> {
     }
 
     fn existing(&self, partition: usize) -> Option<&Partition> {
-        let Place { segment, index } = place(partition);
+        let SegmentIndex { segment, index } = place(partition);
         self.segments[segment].get().map(|partitions| &partitions[index])
     }
 
     fn partition(&self, partition: usize) -> &Partition {
-        let Place { segment, index } = place(partition);
+        let SegmentIndex { segment, index } = place(partition);
         let make = || (0..SEGMENT_PARTITIONS).map(|_| Partition::default()).collect();
         &self.segments[segment].get_or_init(make)[index]
     }
@@ -319,16 +318,16 @@ impl<'a> ChunkStore<'a> {
 
 /// Where a partition is in the table.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct SegmentIndex {
     segment: usize,
     /// In the segment.
     index: usize,
 }
 
 /// Numbers beyond the table share the last partition, which keeps their order.
-fn place(partition: usize) -> Place {
+fn place(partition: usize) -> SegmentIndex {
     let partition = partition.min(MAX_PARTITIONS - 1);
-    Place { segment: partition / SEGMENT_PARTITIONS, index: partition % SEGMENT_PARTITIONS }
+    SegmentIndex { segment: partition / SEGMENT_PARTITIONS, index: partition % SEGMENT_PARTITIONS }
 }
 
 impl Chunk {
@@ -357,7 +356,6 @@ impl Chunk {
 /// A chunk in memory; what was charged for it is released with it.
 #[derive(Debug)]
 pub(crate) struct Loaded<'a> {
-    /// The bytes.
     pub(crate) bytes: Vec<u8>,
     charged_bytes: u64,
     ledger: &'a Ledger,

@@ -3,8 +3,8 @@
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use seqloom_format::state::{MalformedState, State};
-use seqloom_format::state_of_fields;
+use seqloom_format::persist_fields;
+use seqloom_format::state::{MalformedState, Persist};
 use seqloom_io::spill::{Content, SpillError, SpillExtent};
 use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::failure::{Failure, lock};
@@ -52,28 +52,28 @@ pub(crate) struct SavedPartition {
 /// Where the chunks of a store are.
 pub struct SavedStore(pub(crate) Vec<SavedPartition>);
 
-state_of_fields!(SavedPartition { partition, bytes, chunks });
+persist_fields!(SavedPartition { partition, bytes, chunks });
 
-impl State for SavedStore {
+impl Persist for SavedStore {
     fn save(&self, out: &mut Vec<u8>) {
         self.0.save(out);
     }
 
     fn load(bytes: &mut &[u8]) -> Result<Self, MalformedState> {
-        State::load(bytes).map(Self)
+        Persist::load(bytes).map(Self)
     }
 }
 
 /// A value in the spill file, in pieces.
 pub struct SavedValue(Vec<SpillExtent>);
 
-impl State for SavedValue {
+impl Persist for SavedValue {
     fn save(&self, out: &mut Vec<u8>) {
         self.0.save(out);
     }
 
     fn load(bytes: &mut &[u8]) -> Result<Self, MalformedState> {
-        State::load(bytes).map(Self)
+        Persist::load(bytes).map(Self)
     }
 }
 

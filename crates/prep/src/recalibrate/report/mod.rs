@@ -10,7 +10,7 @@ use std::io::Write;
 use self::text::{Column, Layout, TextRows, half_up};
 use super::covariates::context_text;
 use super::datum::Datum;
-use super::table::{Covariate, CovariateRow, Table};
+use super::table::{Covariate, CovariateRow, RecalibrationTable};
 use super::view::{TableError, TableView};
 
 /// The first line; all recalibration reports have five tables.
@@ -52,7 +52,7 @@ const BY_COVARIATE: [Column; 8] = [
 
 /// The report of a table, byte for byte as GATK 4.6.2 writes it.
 #[must_use]
-pub fn write(table: &Table) -> String {
+pub fn write(table: &RecalibrationTable) -> String {
     let mut out = Vec::new();
     // The table and the report are in memory: nothing can fail.
     let _ = write_to(table.view(), &mut out);
@@ -74,7 +74,7 @@ pub fn write_to(view: TableView<'_>, out: &mut dyn Write) -> Result<(), TableErr
     by_covariate(view, out)
 }
 
-fn arguments(table: &Table) -> TextRows {
+fn arguments(table: &RecalibrationTable) -> TextRows {
     let mut text = TextRows::default();
     let mut rows: Vec<_> = table.arguments.rows.iter().collect();
     rows.sort();
@@ -85,7 +85,7 @@ fn arguments(table: &Table) -> TextRows {
     text
 }
 
-fn quantized(table: &Table) -> TextRows {
+fn quantized(table: &RecalibrationTable) -> TextRows {
     let mut text = TextRows::default();
     let quantization = &table.quantization;
     for (quality, count) in quantization.counts.iter().enumerate() {
@@ -96,7 +96,7 @@ fn quantized(table: &Table) -> TextRows {
     text
 }
 
-fn by_group(table: &Table) -> TextRows {
+fn by_group(table: &RecalibrationTable) -> TextRows {
     let mut text = TextRows::default();
     let mut rows: Vec<_> = table.by_group.iter().collect();
     rows.sort_by_key(|((group, event), _)| (&table.read_groups[*group], *event));
@@ -118,7 +118,7 @@ fn closing_cells(text: &mut TextRows, datum: &Datum) {
     text.cell(half_up(datum.errors(), 2));
 }
 
-fn by_quality(table: &Table) -> TextRows {
+fn by_quality(table: &RecalibrationTable) -> TextRows {
     let mut text = TextRows::default();
     let mut rows: Vec<_> = table.by_quality.iter().collect();
     rows.sort_by_key(|((group, quality, event), _)| (&table.read_groups[*group], *quality, *event));
@@ -154,7 +154,7 @@ fn by_covariate(view: TableView<'_>, out: &mut dyn Write) -> Result<(), TableErr
 }
 
 /// The cells of the rows of one quality.
-fn covariate_cells(table: &Table, group: usize, rows: &[CovariateRow]) -> TextRows {
+fn covariate_cells(table: &RecalibrationTable, group: usize, rows: &[CovariateRow]) -> TextRows {
     let mut text = TextRows::default();
     let of_row = |row: &CovariateRow| {
         let (value, name) = match row.covariate {

@@ -9,7 +9,7 @@ use super::super::RecalibrationOptions;
 use super::super::covariates::context_column;
 use super::super::datum::Datum;
 use super::super::quantize::Quantization;
-use super::super::table::{Arguments, Covariate, Table};
+use super::super::table::{Arguments, Covariate, RecalibrationTable};
 use super::super::{Event, MAX_CONTEXT_BASES, MAX_CYCLE_LIMIT, MAX_QUALITY, QUALITIES};
 
 /// Observations are below this one: what a Java long holds.
@@ -154,14 +154,14 @@ impl DatumColumns {
 ///
 /// # Errors
 /// [`ReportError`] with the first line that is wrong.
-pub fn parse(bytes: &[u8]) -> Result<Table, ReportError> {
+pub fn parse(bytes: &[u8]) -> Result<RecalibrationTable, ReportError> {
     let text = String::from_utf8_lossy(bytes);
     let tables = raw_tables(&text)?;
     let table = |name: &'static str| tables.get(name).ok_or(ReportError::MissingTable(name));
     let arguments = arguments(table("Arguments")?)?;
     let by_group = table("RecalTable0")?;
     let groups = Groups::of(by_group)?;
-    let mut parsed = Table::empty(arguments, groups.names.clone());
+    let mut parsed = RecalibrationTable::empty(arguments, groups.names.clone());
     parsed.quantization = quantization(table("Quantized")?)?;
     parsed.by_group = by_group_rows(by_group, &groups)?;
     parsed.by_quality = by_quality_rows(table("RecalTable1")?, &groups)?;

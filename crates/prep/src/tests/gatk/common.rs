@@ -10,7 +10,7 @@ use crate::input::reference::ReferenceSequences;
 use crate::recalibrate::known_sites::{KnownSites, KnownSitesBuilder};
 use crate::recalibrate::{
     Applied, Applier, ApplyOptions, ApplyScratch, CountScratch, Counted, Counter,
-    RecalibrationOptions, Table, report,
+    RecalibrationOptions, RecalibrationTable, report,
 };
 
 /// Where GATK's test data are in SEQLOOM_DATA.
@@ -67,7 +67,7 @@ pub(crate) fn count(
     fasta: &Path,
     known: &[PathBuf],
     options: &RecalibrationOptions,
-) -> Table {
+) -> RecalibrationTable {
     let sequences = reference::load(fasta, bam.header.references()).unwrap();
     let sequences = ReferenceSequences::new(sequences);
     let known = sites(&bam.header, known);
@@ -85,7 +85,7 @@ pub(crate) fn count(
 }
 
 /// The second pass: records that GATK keeps, with their new qualities.
-pub(crate) fn apply(bam: &Bam, table: &Table, options: &ApplyOptions) -> Vec<Vec<u8>> {
+pub(crate) fn apply(bam: &Bam, table: &RecalibrationTable, options: &ApplyOptions) -> Vec<Vec<u8>> {
     let applier = Applier::new(table.view(), options, &bam.header).unwrap();
     let mut scratch = ApplyScratch::default();
     let mut kept = Vec::new();
@@ -137,7 +137,7 @@ fn assert_lines_equal(ours: &str, theirs: &str, mut is_same: impl FnMut(&str, &s
 }
 
 /// Reads a report.
-pub(crate) fn table(path: &Path) -> Table {
+pub(crate) fn table(path: &Path) -> RecalibrationTable {
     report::parse(text(path).as_bytes()).unwrap()
 }
 

@@ -235,7 +235,7 @@ impl<E: Engine> Walk<'_, E> {
         let Self { engine, scratch, buffers, fields, header, options, .. } = self;
         engine.attributes(object, scratch, &mut |field| {
             let place = take_attribute(field, role, fields, header, *options)?;
-            if place == Place::None {
+            if place == Slot::None {
                 let group = link.map(|link| lossy(buffers.links.get(link).name));
                 let (name, group) = (lossy(field.name), group.unwrap_or_default());
                 return Err(Fast5Problem::UnexpectedAttribute { name, group });
@@ -247,7 +247,7 @@ impl<E: Engine> Walk<'_, E> {
 
 /// Whether an attribute has a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Slot {
     Taken,
     None,
 }
@@ -259,7 +259,7 @@ fn take_attribute(
     fields: &mut ReadFields,
     header: &mut HeaderSink<'_>,
     options: Fast5Options,
-) -> Result<Place, Fast5Problem> {
+) -> Result<Slot, Fast5Problem> {
     let Field { name, value } = field;
     check_texts(field)?;
     if matches!(value, FieldValue::Other) {
@@ -272,14 +272,14 @@ fn take_attribute(
     let is_header = matches!(role, Role::Root | Role::ContextTags | Role::TrackingId)
         || matches!(name, b"pore_type" | b"run_id");
     if is_header {
-        place = Place::Taken;
+        place = Slot::Taken;
         if name == b"run_id" {
             fields.has_run_id = true;
             fields.tags_have_run_id |= role == Role::TrackingId;
         }
         header.take(name, value, options)?;
     }
-    if place == Place::None {
+    if place == Slot::None {
         if name == b"file_version" {
             // Of a file that was made of others: that of the root is the file's.
             header.offer(name, value);
@@ -287,22 +287,22 @@ fn take_attribute(
             fields.auxiliary.push(field)?;
         } else if !(options.leave_out_auxiliary || role == Role::Raw && NOT_STORED.contains(&name))
         {
-            return Ok(Place::None);
+            return Ok(Slot::None);
         }
     }
-    Ok(Place::Taken)
+    Ok(Slot::Taken)
 }
 
 /// A list has no place in SLOW5, and no reader of raw signal wants one: it costs the file nothing,
 /// unless its name is that of something which a read has or everything is to be kept.
-fn leave_out(name: &[u8], options: Fast5Options) -> Result<Place, Fast5Problem> {
+fn leave_out(name: &[u8], options: Fast5Options) -> Result<Slot, Fast5Problem> {
     let is_left_out = options.leave_out_auxiliary && auxiliary::is_known(name);
     let is_requested =
         matches!(name, b"run_id" | b"pore_type") || is_of_read(name) && name != b"duration";
     match (is_requested && !is_left_out, options.keep_unknown && !options.leave_out_auxiliary) {
         (true, _) => Err(Fast5Problem::AttributeType(lossy(name))),
         (false, true) => Err(Fast5Problem::List(lossy(name))),
-        (false, false) => Ok(Place::Taken),
+        (false, false) => Ok(Slot::Taken),
     }
 }
 
@@ -318,10 +318,10 @@ fn take_read_field(
     field: Field<'_>,
     fields: &mut ReadFields,
     options: Fast5Options,
-) -> Result<Place, Fast5Problem> {
+) -> Result<Slot, Fast5Problem> {
     let Field { name, value } = field;
     if name == b"duration" {
-        return Ok(Place::Taken); // the number of samples says it
+        return Ok(Slot::Taken); // the number of samples says it
     }
     if name == b"read_id" {
         let FieldValue::Text(id) = value else {
@@ -336,7 +336,7 @@ fn take_read_field(
             read_id::rename(&mut fields.read_id);
         }
         read_id::check(&fields.read_id)?;
-        return Ok(Place::Taken);
+        return Ok(Slot::Taken);
     }
     if let Some(index) = NUMBERS.iter().position(|number| number.as_bytes() == name) {
         let number = match value {
@@ -347,15 +347,15 @@ fn take_read_field(
         if fields.numbers[index].replace(number).is_some() {
             return Err(Fast5Problem::Duplicate(lossy(name)));
         }
-        return Ok(Place::Taken);
+        return Ok(Slot::Taken);
     }
     if auxiliary::is_known(name) {
         if !options.leave_out_auxiliary {
             fields.auxiliary.push(field)?;
         }
-        return Ok(Place::Taken);
+        return Ok(Slot::Taken);
     }
-    Ok(Place::None)
+    Ok(Slot::None)
 }
 
 /// Refuses names and texts that [`is_name`] and [`is_text`] do not allow. A read id has a rule of

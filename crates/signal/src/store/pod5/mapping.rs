@@ -39,7 +39,7 @@ pub(super) enum Defect {
 
 /// What is the same for all reads of a run.
 #[derive(Debug, Clone, Copy)]
-struct Group {
+struct SharedByRun {
     number: u32,
     digitisation: f64,
     sampling_rate: f64,
@@ -48,7 +48,7 @@ struct Group {
 /// How the reads of one file are turned into SLOW5's model.
 #[derive(Debug)]
 pub(super) struct Mapping {
-    groups: HashMap<Vec<u8>, Group>,
+    groups: HashMap<Vec<u8>, SharedByRun>,
     end_reasons: Vec<Vec<u8>>,
     /// Attributes whose name or value is not as the file has it.
     changed: BTreeSet<Vec<u8>>,
@@ -77,7 +77,7 @@ impl Mapping {
                 })
             };
             let (max, min) = (needed("adc_max")?, needed("adc_min")?);
-            let group = Group {
+            let group = SharedByRun {
                 number: kept.len() as u32,
                 digitisation: (i128::from(max) - i128::from(min) + 1) as f64,
                 sampling_rate: needed("sample_rate")? as f64,

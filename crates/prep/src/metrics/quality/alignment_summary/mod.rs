@@ -8,7 +8,7 @@
 mod row;
 
 use seqloom_format::bam::{Flags, RecordRef};
-use seqloom_format::state_of_fields;
+use seqloom_format::persist_fields;
 
 pub use self::row::{AlignmentSummaryMetrics, Category};
 use super::adapters::AdapterStarts;
@@ -91,7 +91,7 @@ pub struct ReadLengths {
     pub aligned: Histogram,
 }
 
-state_of_fields!(ReadCounts {
+persist_fields!(ReadCounts {
     total_reads,
     pf_reads,
     pf_noise_reads,
@@ -117,7 +117,7 @@ state_of_fields!(ReadCounts {
     aligned_lengths,
     bad_bases,
 });
-state_of_fields!(AlignmentSummaryCounts { first, second, unpaired });
+persist_fields!(AlignmentSummaryCounts { first, second, unpaired });
 
 impl AlignmentSummaryCounts {
     pub(super) fn add(

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use seqloom_format::bam::{RecordError, RecordRef, framed_records};
 use seqloom_format::state::MalformedState;
-use seqloom_format::{PackedTemplates, state_of_fields};
+use seqloom_format::{PackedTemplates, persist_fields};
 use seqloom_io::spill::SpillError;
 use seqloom_runtime::error::{Class, Place, RunError};
 
@@ -160,10 +160,10 @@ pub struct SavedCollection {
     pub(crate) ends: Option<SavedEnds>,
 }
 
-state_of_fields!(SavedCollection { placed, by_ordinal, unplaced_with_position, ends });
+persist_fields!(SavedCollection { placed, by_ordinal, unplaced_with_position, ends });
 
 impl<'a> Collected<'a> {
-    /// All stores.
+    /// Every store: of records, then of read ends, where there are such.
     #[must_use]
     pub fn stores(&self) -> Vec<&ChunkStore<'a>> {
         let Self { placed, by_ordinal, unplaced_with_position, ends } = self;
@@ -375,5 +375,4 @@ fn by_ordinal_from(numbering: Numbering) -> Box<[AtomicUsize]> {
 }
 
 #[cfg(test)]
-#[path = "collect_tests.rs"]
 mod tests;

@@ -12,16 +12,16 @@ mod lane;
 use std::sync::Arc;
 
 use seqloom_format::ReadBlock;
-use seqloom_io::source::{InputBlock, LanePlace, ReadSource};
+use seqloom_io::source::{FilePosition, InputBlock, ReadSource};
 
-use crate::input_error::CohortError;
-use crate::input_tags::ReadTags;
-use crate::mates::{BamTotals, MateOrder};
-use crate::umi::{UmiRules, UmiSource, UmiTags};
+use crate::input::error::CohortError;
+use crate::input::mates::{BamTotals, MateOrder};
+use crate::input::tags::ReadTags;
+use crate::input::umi::{UmiRules, UmiSource, UmiTags};
 
 pub use batch::{Batch, BatchReads, LongRead, Segment, Shape, recycle};
 pub(crate) use batch::{Mates, TemplateCounts};
-use lane::Lane;
+use lane::FileBlocks;
 
 /// Reads per batch: the engine's kernels work on 512 at a time.
 pub const BATCH_READS: usize = 512;
@@ -91,7 +91,7 @@ pub struct CohortStart {
     /// Place of its first batch in the output order.
     pub sequence: u64,
     /// Where its first read is in each file; empty: where each file starts.
-    pub places: Vec<LanePlace>,
+    pub places: Vec<FilePosition>,
     /// Names of the whole input end in the numbers of mates; see [`CohortCutter`]. Of no meaning
     /// where each file starts: the first pair says it there.
     pub has_numbers: bool,
@@ -117,7 +117,7 @@ pub struct CohortCutter<'a> {
     /// UMIs among the bases, which do not count for cohorts.
     umi: Option<UmiSource>,
     files: Arc<str>,
-    lanes: Vec<Lane>,
+    lanes: Vec<FileBlocks>,
     range: CohortRange,
     /// Cohorts whose first read was met, where that is requested.
     starts: Option<Vec<CohortStart>>,
@@ -155,7 +155,7 @@ impl<'a> CohortCutter<'a> {
     /// A cutter for the reads of `source`.
     #[must_use]
     pub fn new(source: &'a ReadSource, pairing: Pairing, cohort_bases: u64) -> Self {
-        let lanes: Vec<_> = (0..source.lanes()).map(|lane| Lane::new(source, lane)).collect();
+        let lanes: Vec<_> = (0..source.lanes()).map(|lane| FileBlocks::new(source, lane)).collect();
         let paths: Vec<_> = lanes.iter().map(|lane| lane.path.as_str()).collect();
         Self {
             source,
@@ -242,7 +242,7 @@ impl<'a> CohortCutter<'a> {
         if let Some(defect) = used_up.filter_map(|lane| lane.defect.take()).next() {
             return Err(defect);
         }
-        if !self.finished && self.lanes.iter().all(Lane::exhausted) {
+        if !self.finished && self.lanes.iter().all(FileBlocks::exhausted) {
             self.finished = true;
             if self.open.batches > 0 {
                 self.close(&mut produce);
@@ -275,7 +275,7 @@ impl<'a> CohortCutter<'a> {
     fn set_has_numbers(&mut self, has_numbers: bool) {
         self.has_numbers = Some(has_numbers);
         if has_numbers {
-            self.lanes.iter_mut().for_each(Lane::cut_numbers);
+            self.lanes.iter_mut().for_each(FileBlocks::cut_numbers);
         }
     }
 
@@ -420,7 +420,7 @@ impl<'a> CohortCutter<'a> {
             first_read: self.next_read,
             first_template: self.next_template,
             sequence: self.next_sequence,
-            places: self.lanes.iter().filter_map(Lane::place).collect(),
+            places: self.lanes.iter().filter_map(FileBlocks::place).collect(),
             has_numbers: self.has_numbers == Some(true),
         });
     }
@@ -486,5 +486,4 @@ fn are_numbered_mates((a, i): (&ReadBlock, usize), (b, j): (&ReadBlock, usize)) 
 }
 
 #[cfg(test)]
-#[path = "cohort_tests.rs"]
 mod tests;

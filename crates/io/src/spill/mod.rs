@@ -13,7 +13,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use seqloom_format::state_of_fields;
+use seqloom_format::persist_fields;
 use seqloom_runtime::error::{Class, Place, RunError};
 
 pub use columns::FRAME_BYTES;
@@ -132,7 +132,7 @@ pub struct SpillExtent {
     in_columns: bool,
 }
 
-state_of_fields!(SpillExtent { offset, folder, compressed_bytes, raw_bytes, checksum, in_columns });
+persist_fields!(SpillExtent { offset, folder, compressed_bytes, raw_bytes, checksum, in_columns });
 
 /// What a piece consists of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -420,5 +420,4 @@ fn open_unlinked(folder: &Path, options: &OpenOptions) -> io::Result<File> {
 }
 
 #[cfg(test)]
-#[path = "spill_tests.rs"]
 mod tests;

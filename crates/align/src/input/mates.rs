@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use seqloom_format::MateOfPair;
 use seqloom_io::source::{Container, InputBlock, ReadSource};
 
-use crate::input_error::CohortError;
+use crate::input::error::CohortError;
 
 /// Names that are remembered. In files sorted by anything the first mate comes long before; in
 /// shuffled ones each read after has its chance to be the mate of one of these.

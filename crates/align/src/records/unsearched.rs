@@ -4,14 +4,14 @@
 use seqloom_format::bam::{AuxValue, Flags, RecordError, RecordRef};
 
 use crate::engine::Read;
-use crate::record::{OUTSIDE, push_bases, push_qualities};
+use crate::records::{UNSEARCHED, push_bases, push_qualities};
 
 /// Offset of the number of bases in a record's body (SAM specification 4.2).
 const BASE_COUNT_AT: usize = 16;
 
 /// A read that was not searched for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OutsideRead {
+pub struct UnsearchedRead {
     /// Its template in the input, and whether it is the second of it.
     place: (u64, bool),
     /// Its name.
@@ -22,19 +22,19 @@ pub struct OutsideRead {
 
 /// How many such reads there are, and the first of them in the input.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct OutsideCount {
+pub struct UnsearchedCount {
     /// Their number.
     pub reads: u64,
     /// The first one.
-    pub first: Option<OutsideRead>,
+    pub first: Option<UnsearchedRead>,
 }
 
-impl OutsideCount {
+impl UnsearchedCount {
     fn add(&mut self, place: (u64, bool), record: &RecordRef<'_>) {
         self.reads += 1;
         if self.first.as_ref().is_none_or(|first| place < first.place) {
             let name = String::from_utf8_lossy(record.name()).into_owned();
-            self.first = Some(OutsideRead { place, name, bases: record.base_count() });
+            self.first = Some(UnsearchedRead { place, name, bases: record.base_count() });
         }
     }
 
@@ -54,14 +54,14 @@ impl OutsideCount {
 
 /// Reads that were not searched for, by what is wrong with their length.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct OutsideReads {
+pub struct UnsearchedReads {
     /// Shorter than the engine searches for.
-    pub too_short: OutsideCount,
+    pub too_short: UnsearchedCount,
     /// Longer.
-    pub too_long: OutsideCount,
+    pub too_long: UnsearchedCount,
 }
 
-impl OutsideReads {
+impl UnsearchedReads {
     /// Counts the read of a record if it was not searched for. `longest_bases`: the longest one
     /// that is.
     ///
@@ -97,7 +97,7 @@ impl OutsideReads {
 
 /// Whether a record has the tag of a read that was not searched for.
 fn is_outside(record: &RecordRef<'_>) -> Result<bool, RecordError> {
-    let [first, second, _, value @ .., _] = *OUTSIDE;
+    let [first, second, _, value @ .., _] = *UNSEARCHED;
     let found = record.find_aux([first, second])?;
     Ok(found.as_ref().and_then(AuxValue::as_string) == Some(&value[..]))
 }
@@ -110,14 +110,14 @@ pub(crate) fn with_bases(record: &RecordRef<'_>, read: &Read<'_>) -> Result<Vec<
     let (body, at) = (record.body(), record.aux_start());
     let bases = read.bases;
     let is_reverse = record.has_flags(Flags::REVERSE);
-    let mut out = Vec::with_capacity(body.len() + 2 * bases.len() + OUTSIDE.len());
+    let mut out = Vec::with_capacity(body.len() + 2 * bases.len() + UNSEARCHED.len());
     out.extend_from_slice(&body[..at]);
     out[BASE_COUNT_AT..BASE_COUNT_AT + 4].copy_from_slice(&(bases.len() as u32).to_le_bytes());
     push_bases(bases, is_reverse, &mut out);
     push_qualities(read, is_reverse, &mut out);
     out.extend_from_slice(&body[at..]);
     if !is_outside(record)? {
-        out.extend_from_slice(OUTSIDE);
+        out.extend_from_slice(UNSEARCHED);
     }
     Ok(out)
 }
@@ -147,7 +147,7 @@ mod tests {
             let record = RecordRef::new(&full).unwrap();
             assert_eq!((record.base_count(), record.name()), (3, &b"r"[..]));
             assert_eq!(&full[34..], expected);
-            let mut outside = OutsideReads::default();
+            let mut outside = UnsearchedReads::default();
             outside.look((4, true), &record, 2).unwrap();
             assert_eq!((outside.too_short.reads, outside.too_long.reads), (0, 1));
             outside.look((3, true), &record, 3).unwrap();
@@ -161,14 +161,14 @@ mod tests {
 
     #[test]
     fn the_first_read_is_that_of_the_input_and_of_the_first_lane() {
-        let record = body(0, OUTSIDE);
+        let record = body(0, UNSEARCHED);
         let record = RecordRef::new(&record).unwrap();
         let of = |places: &[(u64, bool)]| {
-            let mut outside = OutsideReads::default();
+            let mut outside = UnsearchedReads::default();
             places.iter().for_each(|&place| outside.look(place, &record, 9).unwrap());
             outside
         };
-        let place = |it: &OutsideReads| it.too_short.first.as_ref().map(|it| it.place);
+        let place = |it: &UnsearchedReads| it.too_short.first.as_ref().map(|it| it.place);
         let mut all = of(&[(7, false), (5, true), (5, false)]);
         assert_eq!((place(&all), all.too_short.reads), (Some((5, false)), 3));
         all.merge(of(&[(4, true)]));
@@ -176,8 +176,8 @@ mod tests {
         all.append(of(&[(0, false)]));
         assert_eq!((place(&all), all.too_short.reads), (Some((4, true)), 5));
         let placed = body(0, b"");
-        let mut none = OutsideReads::default();
+        let mut none = UnsearchedReads::default();
         none.look((0, false), &RecordRef::new(&placed).unwrap(), 9).unwrap();
-        assert_eq!(none, OutsideReads::default());
+        assert_eq!(none, UnsearchedReads::default());
     }
 }

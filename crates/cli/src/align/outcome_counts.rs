@@ -9,7 +9,7 @@ pub(super) type Times = [u64; 3];
 
 /// Counts of reads and pairs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Tally {
+pub(super) struct OutcomeCounts {
     /// Reads without a mate.
     pub(super) singles: Times,
     /// Pairs, by how often they are concordant.
@@ -78,7 +78,7 @@ fn times(read: Placed) -> usize {
     usize::from(read.is_placed) + usize::from(read.is_placed && read.is_repeated)
 }
 
-impl Tally {
+impl OutcomeCounts {
     /// Counts a read or pair.
     pub(super) fn count(&mut self, template: &Template) {
         if !template.is_paired {
@@ -122,7 +122,7 @@ impl Tally {
     }
 }
 
-impl fmt::Display for Tally {
+impl fmt::Display for OutcomeCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sum = |times: &Times| times.iter().sum::<u64>();
         let (singles, pairs) = (sum(&self.singles), sum(&self.pairs));
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn reads_read_as_bowtie_2_s() {
-        let tally = Tally { singles: [2, 15, 3], ..Tally::default() };
+        let tally = OutcomeCounts { singles: [2, 15, 3], ..OutcomeCounts::default() };
         let expected = [
             "20 reads; of these:",
             "  20 (100.00%) were unpaired; of these:",
@@ -178,8 +178,12 @@ mod tests {
 
     #[test]
     fn pairs_read_as_bowtie_2_s() {
-        let tally =
-            Tally { singles: [0, 1, 0], pairs: [17, 8, 2], discordant: 11, mates: [6, 5, 1] };
+        let tally = OutcomeCounts {
+            singles: [0, 1, 0],
+            pairs: [17, 8, 2],
+            discordant: 11,
+            mates: [6, 5, 1],
+        };
         // The program's own words about such an input.
         let expected = [
             "28 reads; of these:",

@@ -4,8 +4,8 @@
 use seqloom_io::source::SourceError;
 use seqloom_runtime::error::{Class, Place, RunError};
 
-use crate::input_tags::TagError;
-use crate::umi::UmiError;
+use crate::input::tags::TagError;
+use crate::input::umi::UmiError;
 
 /// Why the input cannot be cut.
 #[derive(Debug, thiserror::Error)]

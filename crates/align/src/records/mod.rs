@@ -1,10 +1,14 @@
-//! Parts of BAM records that several engines write.
+//! Records of templates: the parts that several engines write are here; [`emit`] puts an engine's
+//! records in input order, with our tags; [`unsearched`] reads have records, too.
+
+pub mod emit;
+pub mod unsearched;
 
 use crate::engine::Read;
 
 /// The tag of a read that is not searched for because of its length, as Bowtie 2 and HISAT2 have
 /// it: YF:Z:LN.
-pub const OUTSIDE: &[u8; 6] = b"YFZLN\0";
+pub const UNSEARCHED: &[u8; 6] = b"YFZLN\0";
 
 /// Four bits of a letter (SAM specification 4.2.3); N for what is none.
 const NIBBLE: [u8; 256] = {

@@ -12,9 +12,9 @@ use seqloom_runtime::error::{Class, Place, RunError};
 
 use crate::cohort::{Batch, LongRead, Shape, TemplateCounts};
 use crate::engine::{Origin, Read, RecordSink};
-use crate::input_tags::InputTags;
-use crate::outside::{OutsideReads, with_bases};
-use crate::umi::{self, UmiRules};
+use crate::input::tags::InputTags;
+use crate::input::umi::{self, UmiRules};
+use crate::records::unsearched::{UnsearchedReads, with_bases};
 
 /// Tags of the aligner that are after RG in bwa's order.
 const BEHIND_READ_GROUP: [&[u8; 2]; 3] = [b"SA", b"pa", b"XA"];
@@ -106,7 +106,7 @@ pub struct Emission<'a> {
     origins: Vec<Origin>,
     /// The longest read that the engine searches for, in bases.
     longest_bases: usize,
-    outside: OutsideReads,
+    outside: UnsearchedReads,
     failure: Option<EmitError>,
 }
 
@@ -125,7 +125,7 @@ impl<'a> Emission<'a> {
         out.first_template = batch.first_template;
         let TemplateCounts { pairs, singles } = batch.counts();
         let origins = Vec::with_capacity(pairs + singles);
-        let outside = OutsideReads::default();
+        let outside = UnsearchedReads::default();
         let (part, failure) = (None, None);
         Self { batch, long_reads, tags, out, part, origins, longest_bases, outside, failure }
     }
@@ -142,7 +142,7 @@ impl<'a> Emission<'a> {
     ///
     /// # Errors
     /// A malformed record or a missing template.
-    pub fn finish(self) -> Result<OutsideReads, EmitError> {
+    pub fn finish(self) -> Result<UnsearchedReads, EmitError> {
         if let Some(error) = self.failure {
             return Err(error);
         }
