@@ -4,6 +4,7 @@ mod align;
 mod allocator;
 #[cfg(feature = "columns")]
 mod columns;
+mod cram_input;
 mod fastq;
 mod given;
 mod host;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use arrow_schema::ArrowError;
 use seqloom_io::alignments::AlignmentError;
 use seqloom_io::source::SourceError;
-use seqloom_io::{BamIndexError, OutputError};
+use seqloom_io::{AlignmentIndexError, OutputError};
 use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::pool::Stopped;
 use seqloom_signal::flow::Fault;
@@ -19,7 +19,7 @@ pub enum ColumnsError {
     Alignments(#[from] AlignmentError),
     /// The index of alignments is of no use.
     #[error(transparent)]
-    Index(#[from] BamIndexError),
+    Index(#[from] AlignmentIndexError),
     /// Reading reads failed.
     #[error(transparent)]
     Source(#[from] SourceError),

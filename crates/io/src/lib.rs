@@ -22,8 +22,9 @@
 //! What belongs to one of these is in its module: [`source`], [`alignments`], [`spill`]; files of
 //! one kind have a module each.
 
+mod alignment_index;
 pub mod alignments;
-mod bam_index;
+pub mod cram;
 mod fingerprint;
 mod indexed_fasta;
 mod kept;
@@ -49,8 +50,8 @@ pub use source::{Fetch, FetchScratch, InputBlock, ReadSource, SourceError, Sourc
 /// Alignments of BAM and SAM, likewise.
 pub use alignments::{AlignmentError, AlignmentOptions, AlignmentScratch, AlignmentSource};
 
-/// Regions of a sorted BAM file.
-pub use bam_index::{BamIndex, BamIndexError};
+/// Regions of a sorted file of alignments.
+pub use alignment_index::{AlignmentIndex, AlignmentIndexError, RecordStart};
 
 /// Any part of a reference, by its `.fai`.
 pub use indexed_fasta::{IndexedFasta, IndexedFastaError};

@@ -12,6 +12,7 @@ use seqloom_runtime::machine;
 use seqloom_runtime::memory::ByteSize;
 use seqloom_terminal::UsageError;
 
+use crate::cram_input::max_container_bytes;
 use crate::output::arguments::{memory_size, thread_count};
 use crate::output::run::{beyond_address_space, default_memory, within_address_space};
 use crate::prep::arguments::flag_bits;
@@ -27,7 +28,7 @@ const BATCH_ROWS: NonZeroUsize = NonZeroUsize::new(65_536).unwrap();
 /// What an input is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Kind {
-    /// BAM, SAM
+    /// BAM, CRAM, SAM
     Alignments,
     /// FASTQ, FASTA
     Reads,
@@ -51,8 +52,8 @@ Example:
     -o out.arrows
 Exit codes: 0 ok, 1 failed, 2 usage, 3 malformed input, 4 output or disk.")]
 pub(crate) struct ColumnsArguments {
-    /// BAM or SAM, FASTQ or FASTA, or raw signal; several files are one after the other; `-` is
-    /// standard input
+    /// BAM, CRAM or SAM, FASTQ or FASTA, or raw signal; several files are one after the other; `-`
+    /// is standard input
     #[arg(value_name = "FILE", required = true)]
     pub(super) inputs: Vec<PathBuf>,
     /// Output, an Arrow IPC stream; `-` is standard output
@@ -72,6 +73,9 @@ pub(crate) struct ColumnsArguments {
     /// by an index where there is one
     #[arg(long, value_name = "REGION")]
     pub(super) regions: Vec<String>,
+    /// FASTA of the reference that CRAM was written with
+    #[arg(long, value_name = "FASTA")]
+    pub(super) reference: Option<PathBuf>,
     /// Bits of FLAG that records must have, decimal or 0x
     #[arg(long, value_name = "BITS", default_value = "0", value_parser = flag_bits)]
     pub(super) require_flags: u16,
@@ -115,14 +119,19 @@ impl ColumnsArguments {
         Ok(())
     }
 
-    /// Shares out the memory.
+    /// Threads in total.
+    pub(super) fn threads(&self) -> NonZeroUsize {
+        self.threads.unwrap_or_else(machine::available_cores)
+    }
+
+    /// Shares out the memory, of which the inputs take `input_bytes` besides blocks.
     ///
     /// # Errors
     /// When it is too small.
-    pub(super) fn limits(&self) -> Result<Limits, UsageError> {
-        let threads = self.threads.unwrap_or_else(machine::available_cores);
+    pub(super) fn limits(&self, input_bytes: u64) -> Result<Limits, UsageError> {
+        let threads = self.threads();
         let (memory, space_limit) = self.memory_within(threads);
-        let fixed_bytes = PROGRAM_BYTES + threads.get() as u64 * WORKER_BYTES;
+        let fixed_bytes = PROGRAM_BYTES + threads.get() as u64 * WORKER_BYTES + input_bytes;
         let least_bytes = fixed_bytes + Limits::least_bytes(threads);
         if memory.0 < least_bytes {
             return Err(match space_limit {
@@ -139,6 +148,12 @@ impl ColumnsArguments {
 
     fn memory_within(&self, threads: NonZeroUsize) -> (ByteSize, Option<ByteSize>) {
         within_address_space(self.memory.unwrap_or_else(default_memory), threads)
+    }
+
+    /// Most that a container of CRAM inflates to.
+    pub(super) fn max_container_bytes(&self) -> usize {
+        let memory = self.memory.unwrap_or_else(default_memory);
+        max_container_bytes(memory, self.threads())
     }
 
     /// Longest line of text: a sixteenth of the memory.
@@ -179,6 +194,7 @@ impl ColumnsArguments {
         let given = [
             ("--tags", !self.tags.is_empty()),
             ("--regions", !self.regions.is_empty()),
+            ("--reference", self.reference.is_some()),
             ("--require-flags", self.require_flags != 0),
             ("--exclude-flags", self.exclude_flags != 0),
             ("--min-mapq", self.min_mapq != 0),

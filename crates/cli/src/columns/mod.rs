@@ -3,10 +3,14 @@
 mod arguments;
 mod kind;
 
+use std::path::PathBuf;
+use std::sync::Arc;
+
 use seqloom_columns::alignments::{Alignments, Region, Requested};
 use seqloom_columns::reads::{self, ReadColumn, RequestedReads};
 use seqloom_columns::{Destination, Limits, Totals, signal};
 use seqloom_io::alignments::AlignmentOptions;
+use seqloom_io::cram::InputBases;
 use seqloom_io::source::SourceOptions;
 use seqloom_io::{Output, OutputError, Publication};
 use seqloom_signal::flow::inputs::{ALL_SUFFIXES, find};
@@ -16,6 +20,7 @@ use seqloom_terminal::{Console, UsageError, signals};
 
 pub(crate) use self::arguments::ColumnsArguments;
 use self::arguments::Kind;
+use crate::cram_input::{self, Held, waiting_bytes};
 use crate::region;
 use crate::same_file::refuse_same_file;
 
@@ -25,9 +30,9 @@ pub(crate) fn run(arguments: &ColumnsArguments, console: &Console) -> seqloom_te
         console.be_quiet();
     }
     arguments.check()?;
-    let inputs = arguments.inputs.iter().map(|path| path.as_path());
+    let inputs = arguments.inputs.iter().chain(&arguments.reference).map(PathBuf::as_path);
     refuse_same_file(inputs, [("-o", arguments.output.as_path())])?;
-    let limits = arguments.limits()?;
+    let limits = arguments.limits(0)?;
     signals::defer();
     let job = Job { arguments, console, limits };
     let kind = match arguments.kind {
@@ -82,10 +87,12 @@ impl Job<'_> {
         let options = AlignmentOptions {
             free_blocks: self.limits.threads.get(),
             max_line_bytes: arguments.max_line_bytes(),
+            max_container_bytes: arguments.max_container_bytes(),
             read_names: arguments.read_names.policy(),
             ..AlignmentOptions::default()
         };
         let mut alignments = Alignments::open(&arguments.inputs, options)?;
+        let limits = self.refer(&mut alignments)?;
         if !arguments.regions.is_empty() {
             let parse = |text: &String| {
                 let found = region::parse("--regions", text, alignments.header())?;
@@ -99,9 +106,28 @@ impl Job<'_> {
         }
         let mut output = self.output()?;
         let watch = |bytes, rows| self.watch(bytes, rows);
-        let destination = Destination { limits: &self.limits, output: &mut output, watch: &watch };
+        let destination = Destination { limits: &limits, output: &mut output, watch: &watch };
         let totals = alignments.write(&requested, destination)?;
         Ok((totals, output))
+    }
+
+    /// Has inputs of CRAM refer to the reference; what is left of the memory then.
+    fn refer(&self, alignments: &mut Alignments) -> seqloom_terminal::Result<Limits> {
+        let (fasta, held) = (self.arguments.reference.as_deref(), Held::default());
+        let (mut reference_bytes, mut container_bytes) = (0, 0);
+        let mut shared: Option<(InputBases, PathBuf)> = None;
+        alignments.each_source(|source| {
+            // All have the same sequences; the slices have MD5s of their own.
+            match &shared {
+                Some((bases, fasta)) => source.refer(0, Arc::clone(bases), fasta),
+                None => reference_bytes += cram_input::refer(source, fasta, &held)?,
+            }
+            shared = shared.take().or_else(|| source.referred(0));
+            container_bytes = cram_input::container_bytes(source).max(container_bytes);
+            seqloom_terminal::Result::Ok(())
+        })?;
+        let container_bytes = waiting_bytes(container_bytes, self.limits.threads);
+        Ok(self.arguments.limits(reference_bytes + container_bytes)?)
     }
 
     fn reads(&self) -> seqloom_terminal::Result<(Totals, Output)> {

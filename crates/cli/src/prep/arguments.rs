@@ -37,7 +37,7 @@ Examples:
 The output is the same bytes whatever -t and -m are.
 Exit codes: 0 ok, 1 failed, 2 usage, 3 malformed input, 4 output or disk.")]
 pub(crate) struct PrepArguments {
-    /// BAM or SAM; several files are one after the other; `-` is standard input
+    /// BAM, CRAM or SAM; several files are one after the other; `-` is standard input
     #[arg(value_name = "IN", required = true)]
     pub(crate) inputs: Vec<PathBuf>,
     #[command(flatten)]
@@ -102,8 +102,8 @@ pub(crate) struct ChangeArguments {
     /// Set mate fields and MC, MQ, ms (samtools fixmate -m); needs input grouped by name
     #[arg(long)]
     fix_mates: bool,
-    /// SAM, .dict or BAM whose sequences replace those of the header; records on others are left
-    /// out
+    /// SAM, .dict, BAM or CRAM whose sequences replace those of the header; records on others are
+    /// left out
     #[arg(long, value_name = "FILE")]
     reference_dict: Option<PathBuf>,
     /// Read group line, such as '@RG\tID:a\tSM:s', or the ID of one that the header has
@@ -266,7 +266,7 @@ fn read_regions(path: &Path) -> seqloom_terminal::Result<BedIntervals> {
     Ok(BedIntervals::parse(&text).map_err(|error| InputError::new(path, error))?)
 }
 
-/// The header of a SAM, .dict or BAM file.
+/// The header of a SAM, .dict, BAM or CRAM file.
 fn read_header(path: &Path) -> seqloom_terminal::Result<Header> {
     let source = AlignmentSource::open(&[path.to_owned()], AlignmentOptions::default())?;
     Ok(source.headers().first().cloned().unwrap_or_default())

@@ -1,7 +1,7 @@
 //! One run of `prep`, prepared: everything that can be known and refused before records are read.
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use seqloom_format::bam::Header;
@@ -19,6 +19,7 @@ use seqloom_terminal::{Console, UsageError, signals};
 
 use super::arguments::PrepArguments;
 use super::memory::{self, Demand, MemoryPlan};
+use crate::cram_input::{self, Held, waiting_bytes};
 use crate::output::command_line;
 use crate::output::cram;
 use crate::output::files::{OutputFiles, refuse_replacing};
@@ -75,14 +76,16 @@ impl<'a> Job<'a> {
         check_files(arguments)?;
         let run = Run::new(&arguments.run, console)?;
         run.compress_at(arguments.output.level);
-        let source = open_source(arguments, &run)?;
+        let mut source = open_source(arguments, &run)?;
         let order = InputOrder::of(source.headers());
         let marks = duplicate_mode(arguments, order)?;
         let Chains { mut header, early: steps, late, reference, missing } =
-            chains(arguments, source.headers())?;
+            chains(arguments, &source)?;
+        let fasta = arguments.changes.reference.as_deref();
+        let input_bytes = refer(&mut source, fasta, (&header, &reference), run.threads)?;
         let grouping = grouping(order, marks, &steps)?;
         describe(&mut header, arguments);
-        if let Some(fasta) = arguments.changes.reference.as_deref()
+        if let Some(fasta) = fasta
             && arguments.output.is_cram()
         {
             cram::set_digests(&mut header, &reference, fasta)?;
@@ -103,6 +106,7 @@ impl<'a> Job<'a> {
             writes_families: arguments.duplicates.barcodes.umi_distance().is_some(),
             grouping,
             loaded_bytes: reference.size_bytes()
+                + input_bytes
                 + recalibration.as_ref().map_or(0, |it| it.memory_bytes(&header))
                 + metrics_bytes(arguments, run.threads, &header)
                 + encoder_bytes(arguments, run.threads),
@@ -163,8 +167,22 @@ fn open_source(
         block_bytes: BLOCK_BYTES,
         free_blocks: run.threads.get(),
         max_line_bytes: memory::max_line_bytes(run.memory),
+        max_container_bytes: cram_input::max_container_bytes(run.memory, run.threads),
     };
     Ok(AlignmentSource::open(&arguments.inputs, options)?)
+}
+
+/// Has inputs of CRAM refer to the reference, of which the bases of the output's header are in
+/// memory; what these inputs take besides.
+fn refer(
+    source: &mut AlignmentSource,
+    fasta: Option<&Path>,
+    (header, reference): (&Header, &Arc<ReferenceSequences>),
+    threads: NonZeroUsize,
+) -> seqloom_terminal::Result<u64> {
+    let held = Held { references: header.references(), sequences: reference.clone() };
+    let own_bytes = cram_input::refer(source, fasta, &held)?;
+    Ok(own_bytes + waiting_bytes(cram_input::container_bytes(source), threads))
 }
 
 /// Whether records are written by coordinate.
@@ -304,13 +322,13 @@ struct Chains {
     missing: Arc<MissingSequences>,
 }
 
-fn chains(arguments: &PrepArguments, headers: &[Header]) -> seqloom_terminal::Result<Chains> {
-    let (merged, changes) = headers::merge(headers)?;
+fn chains(arguments: &PrepArguments, source: &AlignmentSource) -> seqloom_terminal::Result<Chains> {
+    let (merged, changes) = headers::merge(source.headers())?;
     let options = arguments.step_options()?;
     let mut header = merged.clone();
     let named = |error| name_file(arguments, error);
     options.build(&merged).map_err(named)?.prepare_header(&mut header)?;
-    let (reference, missing) = reference(arguments, &header)?;
+    let (reference, missing) = reference(arguments, &header, cram_input::has_cram(source))?;
     let differ = changes.iter().any(|change| !change.is_empty());
     let (mut early, mut last) = (Vec::new(), Steps::new());
     for change in changes {
@@ -358,6 +376,7 @@ fn name_file(arguments: &PrepArguments, error: StepError) -> seqloom_terminal::E
 fn reference(
     arguments: &PrepArguments,
     header: &Header,
+    reads_cram: bool,
 ) -> seqloom_terminal::Result<(Arc<ReferenceSequences>, Arc<MissingSequences>)> {
     let path = arguments.changes.reference.as_deref();
     let is_compared = arguments.output.metrics_request().wants_reference() && path.is_some();
@@ -368,12 +387,18 @@ fn reference(
         return Ok((sequences, Arc::default()));
     }
     let is_needed = arguments.mismatch_tags().is_some() || arguments.recalibration.counts();
-    if !is_needed && !is_compared {
+    let is_read = reads_cram && path.is_some();
+    if !is_needed && !is_compared && !is_read {
         return Ok(Default::default());
     }
     let missing = || UsageError("--known-sites needs --reference FASTA".to_owned());
     let path = path.ok_or_else(missing)?;
-    let Loaded { sequences, missing } = reference::load_found(path, references)?;
+    let Loaded { mut sequences, missing } = reference::load_found(path, references)?;
+    if is_read {
+        sequences.iter_mut().for_each(|bases| bases.make_ascii_uppercase());
+    }
+    // What only a container refers to is missed by whoever decodes that.
+    let missing = if is_needed || is_compared { missing } else { Vec::new() };
     let missing = MissingSequences::new(path.to_owned(), references, &missing);
     Ok((Arc::new(ReferenceSequences::new(sequences)), Arc::new(missing)))
 }

@@ -16,7 +16,7 @@ use seqloom_format::bam::{Header, RecordRef};
 use seqloom_io::IndexedFasta;
 use seqloom_io::alignments::{AlignmentOptions, AlignmentSource};
 use seqloom_io::reference::ReferenceError;
-use seqloom_io::sidecars::{bam_indices, with_suffix};
+use seqloom_io::sidecars::{bam_indices, cram_indices, with_suffix};
 use seqloom_runtime::memory::ByteSize;
 use seqloom_runtime::pool::Stopped;
 use seqloom_signal::flow::inputs::{self, Inputs};
@@ -30,6 +30,7 @@ use super::error::PassError;
 use super::model::{GivenModel, Molecules, nucleotide_model, one_chemistry};
 use super::pass::Pass;
 use super::region;
+use crate::cram_input::{self, Held, waiting_bytes};
 use crate::output::arguments::memory_size;
 use crate::output::run::{beyond_address_space, default_memory, within_address_space};
 
@@ -45,7 +46,7 @@ const WINDOW_BYTES: u64 = 32 << 20;
 /// Inputs of a call, and how it runs.
 #[derive(Debug, clap::Args)]
 pub(super) struct CallArguments {
-    /// Aligned reads, sorted by coordinate: BAM or SAM
+    /// Aligned reads, sorted by coordinate: BAM, CRAM or SAM
     #[arg(short, long, value_name = "FILE")]
     pub(super) bam: PathBuf,
     /// Reference that they are aligned to: FASTA, plain or BGZF; read by region
@@ -160,9 +161,13 @@ impl Job {
             block_bytes: block_bytes as usize,
             free_blocks: pass.threads.get().clamp(4, 64),
             max_line_bytes: (limit.0 / 16) as usize,
+            max_container_bytes: cram_input::max_container_bytes(limit, pass.threads),
             ..AlignmentOptions::default()
         };
         let mut alignments = AlignmentSource::open(std::slice::from_ref(&arguments.bam), options)?;
+        let fasta = Some(arguments.reference.as_path());
+        let read_bytes = cram_input::refer(&mut alignments, fasta, &Held::default())?
+            + waiting_bytes(cram_input::container_bytes(&alignments), pass.threads);
         let which = &arguments.alignments;
         let parse = |it| region::parse(it, &alignments.headers()[0]);
         let region = which.region.as_deref().map(parse).transpose()?;
@@ -180,7 +185,8 @@ impl Job {
         let (signals, chemistry) = open_signals(found, pass)?;
         let (nucleotides, is_rna) = nucleotide_model(given, chemistry.as_ref(), takes)?;
         let sequences = open_sequences(arguments, pass, ByteSize(limit.0 / 2))?;
-        let held = signals.held_bytes() + sequences.as_ref().map_or(0, ReadSequences::held_bytes);
+        let held = read_bytes + signals.held_bytes();
+        let held = held + sequences.as_ref().map_or(0, ReadSequences::held_bytes);
         let memory_bytes = memory_left(held, limit, pass.threads)?;
         Ok(Self {
             alignments,
@@ -333,6 +339,7 @@ fn refuse_same_file(
     let CallArguments { bam, reference, reads, kmer_model, .. } = arguments;
     let mut indices: Vec<PathBuf> = signal.iter().map(|path| index_path(path)).collect();
     indices.extend(bam_indices(bam));
+    indices.extend(cram_indices(bam));
     indices.extend([".fai", ".gzi"].map(|suffix| with_suffix(reference, suffix)));
     let inputs = [Some(bam), Some(reference), reads.as_ref(), kmer_model.as_ref(), files.input];
     let inputs = inputs.into_iter().flatten().chain(signal).chain(&indices);

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use seqloom_calling::flow::Region;
 use seqloom_format::bam::Header;
 use seqloom_format::index::IndexedRegion;
-use seqloom_io::BamIndex;
+use seqloom_io::AlignmentIndex;
 use seqloom_io::alignments::AlignmentSource;
 use seqloom_terminal::UsageError;
 use seqloom_terminal::error::Bug;
@@ -27,7 +27,7 @@ pub(super) fn parse(text: &str, header: &Header) -> Result<RequestedRegion, Usag
     Ok(RequestedRegion { region, bases: region.start..=region.end - 1 })
 }
 
-/// Has the BAM read from where the region's records begin, if it has an index. The reader stops by
+/// Has the file read from where the region's records begin, if it has an index. The reader stops by
 /// itself after the region.
 pub(super) fn go_to(
     alignments: &mut AlignmentSource,
@@ -35,8 +35,8 @@ pub(super) fn go_to(
     pass: &Pass<'_>,
 ) -> seqloom_terminal::Result<()> {
     let bam = alignments.path(0).display().to_string();
-    let index = alignments.can_start_anywhere(0).then(|| BamIndex::find(alignments.path(0)));
-    let Some(index) = index.flatten() else {
+    let find = || AlignmentIndex::find(alignments.path(0), alignments.format(0));
+    let Some(index) = alignments.can_start_anywhere(0).then(find).flatten() else {
         pass.info(&format!("{bam} has no index: it is read from its start to find the region"));
         return Ok(());
     };
@@ -45,10 +45,10 @@ pub(super) fn go_to(
         pass.warn(&format!("{index} is older than {bam}, which is therefore read from its start"));
         return Ok(());
     }
-    let offset = index.first_offset(&IndexedRegion {
+    let start = index.first_start(&IndexedRegion {
         reference_count: alignments.headers()[0].references().len(),
         reference: usize::try_from(requested.region.reference_id).map_err(Bug::new)?,
         bases: requested.region.start..requested.region.end,
     })?;
-    Ok(alignments.start_at(0, offset)?)
+    Ok(alignments.start_at(0, start)?)
 }

@@ -10,18 +10,42 @@ use std::path::{Path, PathBuf};
 
 /// What reading back may change, in records.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Changes {
+pub(crate) struct Changes {
     /// NM or MD that a record did not have: samtools makes them of every mapped record.
-    made_tags: usize,
+    pub(crate) made_tags: usize,
     /// `=` and `X` of CIGARs, which become `M`; operations of one kind in a row, which become one.
-    cigars: usize,
+    pub(crate) cigars: usize,
     /// CIGAR and MAPQ of unmapped records, which are lost, and the mates' reference of reads that
     /// are not paired.
-    unmapped: usize,
+    pub(crate) unmapped: usize,
+}
+
+impl Changes {
+    /// Changes the fields of a record of a CRAM, and those of the BAM that it was made of, to what
+    /// both have, and counts what that is; their tags are in order.
+    pub(crate) fn expect(&mut self, read: &mut Vec<String>, expected: &mut [String]) {
+        let has = |tag: &str| expected[11..].iter().any(|it| it.starts_with(tag));
+        let (nm, md, count) = (has("NM:"), has("MD:"), read.len());
+        read.retain(|it| (nm || !it.starts_with("NM:")) && (md || !it.starts_with("MD:")));
+        self.made_tags += usize::from(read.len() < count);
+        let flags: u16 = expected[1].parse().unwrap();
+        let before = expected.to_vec();
+        if flags & 4 != 0 {
+            (expected[4], expected[5]) = ("0".to_owned(), "*".to_owned());
+        }
+        if flags & 1 == 0 {
+            expected[6] = "*".to_owned();
+            read[6] = "*".to_owned();
+        }
+        self.unmapped += usize::from(before != expected);
+        let cigar = merged_cigar(&expected[5]);
+        self.cigars += usize::from(cigar != expected[5]);
+        expected[5] = cigar;
+    }
 }
 
 /// Records as a release of samtools reads them, tags in order.
-fn records(samtools: &Path, file: &Path, fasta: &Path) -> Vec<Vec<String>> {
+pub(crate) fn records(samtools: &Path, file: &Path, fasta: &Path) -> Vec<Vec<String>> {
     let mut command = words(&samtools.display().to_string());
     let read = run(command.args(["view", "-T"]).arg(fasta).arg(file)).ok();
     assert!(read.stderr.is_empty(), "{}", read.stderr);
@@ -70,25 +94,8 @@ fn compare(cram: &Path, bam: &Path, fasta: &Path) -> Changes {
         run(write.args(["view", "-C", "-T"]).arg(fasta).arg("-o").arg(&theirs).arg(bam)).ok();
         assert!(read == records(&samtools, &theirs, fasta), "{version}: not as of samtools' CRAM");
         changes = Changes::default();
-        for (read, mut expected) in read.into_iter().zip(expected) {
-            let mut read = read;
-            let has = |tag: &str| expected[11..].iter().any(|it| it.starts_with(tag));
-            let (nm, md, count) = (has("NM:"), has("MD:"), read.len());
-            read.retain(|it| (nm || !it.starts_with("NM:")) && (md || !it.starts_with("MD:")));
-            changes.made_tags += usize::from(read.len() < count);
-            let flags: u16 = expected[1].parse().unwrap();
-            let before = expected.clone();
-            if flags & 4 != 0 {
-                (expected[4], expected[5]) = ("0".to_owned(), "*".to_owned());
-            }
-            if flags & 1 == 0 {
-                expected[6] = "*".to_owned();
-                read[6] = "*".to_owned();
-            }
-            changes.unmapped += usize::from(before != expected);
-            let cigar = merged_cigar(&expected[5]);
-            changes.cigars += usize::from(cigar != expected[5]);
-            expected[5] = cigar;
+        for (mut read, mut expected) in read.into_iter().zip(expected) {
+            changes.expect(&mut read, &mut expected);
             assert_eq!(read, expected, "{version}");
         }
         let mut check = words(&samtools.display().to_string());
@@ -112,7 +119,7 @@ fn check_index(cram: &Path) {
 }
 
 /// Makes `folder/name` by a command without @PG, and nothing that depends on the call.
-fn make(folder: &Path, name: &str, base: &[String], options: &str) -> PathBuf {
+pub(crate) fn make(folder: &Path, name: &str, base: &[String], options: &str) -> PathBuf {
     let out = folder.join(name);
     let mut command = seqloom(base);
     run(command.args(["--no-pg", "-o"]).arg(&out).args(options.split_whitespace())).ok();

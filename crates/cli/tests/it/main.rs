@@ -16,6 +16,8 @@ mod by_score_planted;
 mod certified_path;
 mod command_line;
 mod cram;
+mod cram_hostile;
+mod cram_input;
 mod deflate_readers;
 mod determinism;
 mod digests;

@@ -1,6 +1,7 @@
 //! `-m` is the memory of the whole process for `prep`, too, and does not show in the bytes.
 
 use crate::common::{assert_same_bytes, folder, has, memory_floor};
+use crate::cram_input::{fasta_of, write_cram};
 use crate::memory::{peak_bytes, size_bytes};
 use crate::prep::{hard, prep_into};
 use std::path::Path;
@@ -44,6 +45,28 @@ fn two_hundred_thousand_records_stay_below_the_floor() {
     for (threads, options) in ["2", "2", "16"].iter().zip(OPTIONS) {
         for input in [&data.grouped, &data.sorted] {
             stays_below(here.path(), input, &format!("-t {threads} {options}"), &[0]);
+        }
+    }
+}
+
+#[test]
+fn containers_of_cram_stay_below_the_floor() {
+    if !has("samtools") {
+        return;
+    }
+    let here = folder();
+    let path = |name: &str| here.path().join(name);
+    let data = hard(here.path(), 703, 60_000, 4);
+    prep_into(&path("clean.bam"), &[&data.grouped], "--clean-sam --sort coordinate -l 1");
+    fasta_of(&crate::prep::header(&data.grouped), &path("ref.fa"));
+    let samtools = seqloom_testkit::referees::path_of("samtools");
+    let reference = format!("--reference {}", path("ref.fa").display());
+    // Of 10,000 records a container, and of all.
+    for format in ["3.0", "3.1,use_fqz=1,seqs_per_slice=100000"] {
+        write_cram(&samtools, format, &path("ref.fa"), &path("clean.bam"), &path("x.cram"));
+        for (threads, options) in [("2", OPTIONS[0]), ("7", OPTIONS[2])] {
+            let options = format!("-t {threads} {options} {reference}");
+            stays_below(here.path(), &path("x.cram"), &options, &[0]);
         }
     }
 }

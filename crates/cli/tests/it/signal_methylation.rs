@@ -389,6 +389,21 @@ fn the_index_of_the_bam_does_not_show() {
 }
 
 #[test]
+fn calls_of_a_cram_are_those_of_its_bam() {
+    let Some(set) = ecoli() else { return };
+    let cram = set.at("reads.cram");
+    let mut write = words("samtools view -C -T");
+    run(write.arg(set.at("draft.fa")).arg("-o").arg(&cram).arg(set.bam())).ok();
+    run(words("samtools index").arg(&cram)).ok();
+    for options in ["-t 1", "-t 3", "-t 2 --region tig00000001:200,000-203,000"] {
+        let expected = set.methylation(&set.bam(), &set.fast5(), options).ok();
+        let found = set.methylation(&cram, &set.fast5(), options).ok();
+        assert!(found.stdout == expected.stdout, "{options}");
+        assert!(found.stdout.len() > 1000 && !found.stderr.contains("has no index"));
+    }
+}
+
+#[test]
 fn the_format_of_the_signal_does_not_show() {
     let Some(set) = ecoli() else { return };
     let few = set.few(|_, _| ());

@@ -1,4 +1,4 @@
-//! Aligned reads, BAM or SAM, as columns.
+//! Aligned reads, BAM, CRAM or SAM, as columns.
 
 mod arrays;
 mod builder;
@@ -11,8 +11,8 @@ use std::path::PathBuf;
 
 use seqloom_format::bam::Header;
 use seqloom_format::index::IndexedRegion;
-use seqloom_io::BamIndex;
 use seqloom_io::alignments::{AlignmentError, AlignmentOptions, AlignmentSource};
+use seqloom_io::{AlignmentIndex, RecordStart};
 
 pub use self::columns::Column;
 pub use self::regions::Region;
@@ -87,6 +87,17 @@ impl Alignments {
         self.chunks[0].header()
     }
 
+    /// Shows each input that is read to `show`, before anything is.
+    ///
+    /// # Errors
+    /// Those of `show`.
+    pub fn each_source<E>(
+        &mut self,
+        mut show: impl FnMut(&mut AlignmentSource) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.chunks.iter_mut().try_for_each(|chunk| show(chunk.source()))
+    }
+
     /// Reads only what reaches into one of `regions`. Gives a line for each input that is read as a
     /// whole for it.
     ///
@@ -113,21 +124,21 @@ impl Alignments {
     fn seek(
         &self,
         whole: Chunk,
-        index: &BamIndex,
+        index: &AlignmentIndex,
         chunks: &mut Vec<Chunk>,
     ) -> Result<(), ColumnsError> {
         let reference_count = whole.header().references().len();
-        let path = whole.path().to_path_buf();
+        let (path, referred) = (whole.path().to_path_buf(), whole.referred());
         let mut opened = Some(whole);
         for own in self.regions.chunks(MOST_CHUNKS) {
-            let mut offset = None;
+            let mut first: Option<RecordStart> = None;
             for region in self.regions.get(own.clone()) {
-                let found = index.first_offset(&IndexedRegion {
+                let found = index.first_start(&IndexedRegion {
                     reference_count,
                     reference: usize::try_from(region.reference_id).unwrap_or(usize::MAX),
                     bases: region.start.unsigned_abs()..region.end.unsigned_abs(),
                 })?;
-                offset = [offset, found].into_iter().flatten().min();
+                first = [first, found].into_iter().flatten().min();
             }
             let mut chunk = match opened.take() {
                 Some(chunk) => chunk,
@@ -136,7 +147,10 @@ impl Alignments {
                     self.options.clone(),
                 )?),
             };
-            chunk.start_at(offset)?;
+            if let Some((bases, fasta)) = &referred {
+                chunk.refer(bases.clone(), fasta);
+            }
+            chunk.start_at(first)?;
             let end = self.regions.end(own.clone());
             chunks.push(chunk.of_regions(own, end));
         }
@@ -158,10 +172,11 @@ impl Alignments {
 }
 
 /// The index of an input, or why there is none to go by.
-fn usable_index(chunk: &Chunk) -> Result<BamIndex, String> {
+fn usable_index(chunk: &Chunk) -> Result<AlignmentIndex, String> {
     let path = chunk.path();
     let name = path.display();
-    let index = chunk.can_start_anywhere().then(|| BamIndex::find(path)).flatten();
+    let index =
+        chunk.can_start_anywhere().then(|| AlignmentIndex::find(path, chunk.format())).flatten();
     let index = index.ok_or_else(|| format!("{name} has no index: all of it is read"))?;
     if index.is_older() {
         let index = index.path().display();

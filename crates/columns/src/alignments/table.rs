@@ -1,17 +1,18 @@
 //! Blocks of records as the flow takes them, and what is built of them.
 
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::Schema;
 use seqloom_format::bam::{Flags, Header, RecordRef};
-use seqloom_format::bgzf::VirtualOffset;
+use seqloom_io::RecordStart;
 use seqloom_io::alignments::{
-    AlignmentError, AlignmentScratch, AlignmentSource, RecordBlock, RecordCheck,
+    AlignmentError, AlignmentFormat, AlignmentScratch, AlignmentSource, RecordBlock, RecordCheck,
 };
+use seqloom_io::cram::InputBases;
 
 use seqloom_runtime::pool::Stopped;
 use seqloom_runtime::schedule::Fetch;
@@ -55,8 +56,25 @@ impl Chunk {
         self.source.can_start_anywhere(0)
     }
 
-    pub(super) fn start_at(&mut self, at: Option<VirtualOffset>) -> Result<(), AlignmentError> {
+    pub(super) fn start_at(&mut self, at: Option<RecordStart>) -> Result<(), AlignmentError> {
         self.source.start_at(0, at)
+    }
+
+    pub(super) fn format(&self) -> AlignmentFormat {
+        self.source.format(0)
+    }
+
+    pub(super) fn source(&mut self) -> &mut AlignmentSource {
+        &mut self.source
+    }
+
+    /// What records of CRAM refer to.
+    pub(super) fn referred(&self) -> Option<(InputBases, PathBuf)> {
+        self.source.referred(0)
+    }
+
+    pub(super) fn refer(&mut self, bases: InputBases, fasta: &Path) {
+        self.source.refer(0, bases, fasta);
     }
 
     /// Whether nothing at this place or after it is requested.

@@ -22,7 +22,7 @@ pub(crate) struct Block<'a> {
     method: u8,
     pub(crate) content: u8,
     pub(crate) id: i32,
-    raw_bytes: usize,
+    pub(crate) raw_bytes: usize,
     bytes: &'a [u8],
 }
 

@@ -21,6 +21,8 @@ mod container;
 pub(crate) mod cursor;
 mod encodings;
 pub(crate) mod error;
+mod index;
+mod look;
 mod mates;
 mod records;
 mod slice;
@@ -39,6 +41,8 @@ use self::bases::Under;
 
 pub use container::{ContainerHead, DEFINITION_BYTES, HEAD_BYTES, check_definition, header_text};
 pub use error::{Fault, Problem};
+pub use index::{BadLine, ContainerPlace, first_container};
+pub use look::Wants;
 pub use records::Sources;
 pub use slice::SequenceBases;
 
@@ -74,6 +78,22 @@ impl Decoder {
     /// # Errors
     /// What is wrong, and with which block; `out` holds the records of slices before it then.
     pub fn decode(
+        &mut self,
+        head: &ContainerHead,
+        body: &[u8],
+        sources: Sources<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Fault> {
+        self.decode_slices(head, body, sources, out).map_err(|mut fault| {
+            // The limit, and not what the blocks before have left of it.
+            if let Problem::TooLarge(bytes) = &mut fault.problem {
+                *bytes = self.most_bytes;
+            }
+            fault
+        })
+    }
+
+    fn decode_slices(
         &mut self,
         head: &ContainerHead,
         body: &[u8],

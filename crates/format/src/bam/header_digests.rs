@@ -20,6 +20,25 @@ pub struct OtherSequence {
 }
 
 impl Header {
+    /// Compares the M5 of every @SQ line that has one with the MD5 of its sequence, as far as that
+    /// is known.
+    ///
+    /// # Errors
+    /// The first sequence whose M5 is another one.
+    pub fn check_sequence_digests(
+        &self,
+        digest_of: impl Fn(usize) -> Option<[u8; 16]>,
+    ) -> Result<(), OtherSequence> {
+        let lines = self.lines().filter(|it| line::kind(it) == b"SQ");
+        for (index, text) in lines.enumerate() {
+            let Some(stated) = line::value(text, *b"M5") else { continue };
+            if let Some(digest) = digest_of(index) {
+                check_one(text, stated, &hexadecimal(&digest))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Gives every @SQ line the M5 of its sequence, in their order; those that have one keep it.
     ///
     /// # Errors
@@ -27,23 +46,32 @@ impl Header {
     pub fn set_sequence_digests(&mut self, digests: &[[u8; 16]]) -> Result<(), OtherSequence> {
         let lines = self.lines_mut().iter_mut().filter(|it| line::kind(it) == b"SQ");
         for (text, digest) in lines.zip(digests) {
-            let found: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+            let found = hexadecimal(digest);
             match line::value(text, *b"M5") {
                 None => {
                     let mut with = text.to_vec();
                     line::push(&mut with, *b"M5", found.as_bytes());
                     *text = with.into();
                 }
-                Some(stated) if stated.eq_ignore_ascii_case(found.as_bytes()) => {}
-                Some(stated) => {
-                    let lossy = |bytes| String::from_utf8_lossy(bytes).into_owned();
-                    let name = lossy(line::value(text, *b"SN").unwrap_or_default());
-                    return Err(OtherSequence { name, stated: lossy(stated), found });
-                }
+                Some(stated) => check_one(text, stated, &found)?,
             }
         }
         Ok(())
     }
+}
+
+fn hexadecimal(digest: &[u8; 16]) -> String {
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Compares the M5 of an @SQ line with that of the bases.
+fn check_one(text: &[u8], stated: &[u8], found: &str) -> Result<(), OtherSequence> {
+    if stated.eq_ignore_ascii_case(found.as_bytes()) {
+        return Ok(());
+    }
+    let lossy = |bytes| String::from_utf8_lossy(bytes).into_owned();
+    let name = lossy(line::value(text, *b"SN").unwrap_or_default());
+    Err(OtherSequence { name, stated: lossy(stated), found: found.to_owned() })
 }
 
 #[cfg(test)]
@@ -67,6 +95,11 @@ mod tests {
         assert_eq!(String::from_utf8(with.text()).unwrap(), expected);
         let error = header.clone().set_sequence_digests(&[[0; 16], ends([10, 12])]).unwrap_err();
         assert_eq!((error.name.as_str(), &error.found[..4]), ("b", "0a0c"));
+        let digests = [ends([1, 0xff]), ends([10, 11]), ends([10, 12])];
+        assert_eq!(header.check_sequence_digests(|index| digests.get(index).copied()), Ok(()));
+        assert_eq!(header.check_sequence_digests(|_| None), Ok(()));
+        let other = header.check_sequence_digests(|index| digests.get(index + 1).copied());
+        assert_eq!(other, Err(error));
         // Fewer digests than lines: the others stay.
         let mut none = header.clone();
         none.set_sequence_digests(&[]).unwrap();

@@ -2,8 +2,9 @@
 
 use super::block::{Defect, RecordBlock};
 use super::chunk::BlockPlace;
-use super::error::{AlignmentError, MalformedRecord, RecordPlace};
+use super::error::{AlignmentError, MalformedRecord, Problem, RecordPlace};
 use super::{AlignmentScratch, AlignmentSource};
+use crate::cram::BadContainer;
 use crate::source::Truncation;
 
 /// Accepts the blocks of one input, given in the order of their index. Where a start that was
@@ -161,13 +162,22 @@ impl RecordCheck {
             .then(|| String::from_utf8_lossy(&defect.name).escape_debug().to_string());
         let record = self.records + defect.record;
         let byte = self.base + defect.byte;
+        let path = source.path(self.input).to_path_buf();
+        let before = source.containers_before(self.input);
+        let container = before.unwrap_or_default() + self.next_index;
+        if let Problem::Container(fault) = &defect.problem {
+            let (start, fault) = (self.base, fault.clone());
+            let bad = BadContainer { path, container, start, fault };
+            return AlignmentError::Container(Box::new(bad));
+        }
         let place = match (defect.virtual_offset, source.header_lines(self.input)) {
+            _ if before.is_some() => RecordPlace::Container { container, byte },
             (Some(offset), _) => RecordPlace::Virtual(offset),
             (None, Some(lines)) => RecordPlace::Line { line: lines + record + 1, byte },
             (None, None) => RecordPlace::Byte(byte),
         };
         AlignmentError::Malformed(Box::new(MalformedRecord {
-            path: source.path(self.input).to_path_buf(),
+            path,
             record: record + 1,
             name,
             place,

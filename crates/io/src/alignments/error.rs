@@ -8,6 +8,7 @@ use seqloom_format::bgzf::VirtualOffset;
 use seqloom_format::sam::SamError;
 use seqloom_runtime::error::{Class, Place, RunError};
 
+use crate::cram::{BadContainer, ContainerFault, OpenFault};
 use crate::source::{MAX_RECORD_BYTES, SourceError};
 
 /// An error of an [`AlignmentSource`](super::AlignmentSource). Every kind but the first two names
@@ -53,6 +54,9 @@ pub enum AlignmentError {
         /// Where a record was to begin.
         offset: VirtualOffset,
     },
+    /// A container of CRAM is malformed or cut off, or what it refers to is not there.
+    #[error("{0}")]
+    Container(Box<BadContainer>),
     /// A record is malformed or cut off.
     #[error("{0}")]
     Malformed(Box<MalformedRecord>),
@@ -66,6 +70,7 @@ impl RunError for AlignmentError {
             Self::Header { .. }
             | Self::MissingEof { .. }
             | Self::Start { .. }
+            | Self::Container(_)
             | Self::Malformed(_) => Class::Input,
         }
     }
@@ -77,7 +82,17 @@ impl RunError for AlignmentError {
             Self::Header { path, .. } => Place::of(path),
             Self::MissingEof { path, byte, .. } => Place::of(path).at_byte(*byte),
             Self::Start { path, offset } => Place::of(path).at_byte(offset.block_offset()),
+            Self::Container(bad) => bad.place(),
             Self::Malformed(malformed) => malformed.place(),
+        }
+    }
+}
+
+impl From<OpenFault> for AlignmentError {
+    fn from(fault: OpenFault) -> Self {
+        match fault {
+            OpenFault::Source(error) => Self::Source(error),
+            OpenFault::Container(bad) => Self::Container(bad),
         }
     }
 }
@@ -111,6 +126,13 @@ pub enum RecordPlace {
         /// Offset of its start in the decompressed text.
         byte: u64,
     },
+    /// In a container of CRAM.
+    Container {
+        /// Its number, from 1.
+        container: u64,
+        /// Offset of its start.
+        byte: u64,
+    },
 }
 
 impl fmt::Display for RecordPlace {
@@ -125,6 +147,9 @@ impl fmt::Display for RecordPlace {
             ),
             Self::Byte(byte) => write!(f, "byte {byte}"),
             Self::Line { line, byte } => write!(f, "line {line}, byte {byte}"),
+            Self::Container { container, byte } => {
+                write!(f, "container {container}, byte {byte}")
+            }
         }
     }
 }
@@ -161,6 +186,8 @@ pub(crate) enum Problem {
         /// What is wrong.
         problem: String,
     },
+    /// The container of a CRAM.
+    Container(ContainerFault),
 }
 
 impl Problem {
@@ -178,6 +205,7 @@ impl Problem {
             Self::SecondHeader => Some(
                 "files of one header are joined by `samtools cat`, sorted ones by `samtools merge`",
             ),
+            Self::Container(fault) => fault.hint,
             Self::Compressed { .. } => Some("the file is damaged: copy it again from its source"),
             _ => None,
         }
@@ -196,6 +224,7 @@ impl fmt::Display for Problem {
             Self::SecondHeader => f.write_str(SECOND_HEADER),
             Self::TooLong => write!(f, "record is longer than {MAX_RECORD_BYTES} bytes"),
             Self::LongLine(most) => write!(f, "the line is longer than {most} bytes"),
+            Self::Container(fault) => f.write_str(&fault.problem),
             Self::Compressed { byte, problem } | Self::Truncated { byte, problem } => {
                 write!(f, "at byte {byte} of the file: {problem}")
             }
@@ -207,7 +236,7 @@ impl MalformedRecord {
     fn place(&self) -> Place {
         let (line, byte) = match self.place {
             RecordPlace::Virtual(offset) => (None, offset.block_offset()),
-            RecordPlace::Byte(byte) => (None, byte),
+            RecordPlace::Byte(byte) | RecordPlace::Container { byte, .. } => (None, byte),
             RecordPlace::Line { line, byte } => (Some(line), byte),
         };
         let (record, byte) = (Some(self.record), Some(byte));

@@ -2,12 +2,13 @@
 
 use std::sync::atomic::AtomicU64;
 
-use seqloom_format::bam::Reference;
+use seqloom_format::bam::Header;
 use seqloom_format::sam::ReferenceNames;
 
 use super::chunk::BlockPlace;
 use super::opening::{self, Opened};
 use super::{AlignmentError, AlignmentFormat, AlignmentOptions};
+use crate::cram::{CramInput, CramLimits};
 use crate::source::claims::Chunks;
 use crate::source::lane::{BGZF_RATIO, MAX_BGZF_CHUNK_BYTES};
 use crate::source::raw::Input;
@@ -17,13 +18,16 @@ use crate::source::unaligned;
 
 /// Where a stream of aligned reads may be cut.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct StreamCut(AlignmentFormat);
+pub(super) enum StreamCut {
+    Bam,
+    Sam,
+}
 
 impl Cut for StreamCut {
     fn last_boundary(self, text: &[u8]) -> usize {
-        match self.0 {
-            AlignmentFormat::Bam => unaligned::last_boundary(text),
-            AlignmentFormat::Sam => memchr::memrchr(b'\n', text).map_or(0, |newline| newline + 1),
+        match self {
+            Self::Bam => unaligned::last_boundary(text),
+            Self::Sam => memchr::memrchr(b'\n', text).map_or(0, |newline| newline + 1),
         }
     }
 
@@ -39,6 +43,8 @@ pub(super) enum Way {
     /// SAM by chunks.
     Lines(Chunks),
     Stream(Box<StreamLane<StreamCut>>),
+    /// CRAM.
+    Containers(Box<CramInput>),
 }
 
 /// One input.
@@ -61,6 +67,7 @@ impl Feed {
         match &self.way {
             Way::Chunks(chunks, _) | Way::Lines(chunks) => chunks.is_exhausted(),
             Way::Stream(stream) => stream.is_ended(),
+            Way::Containers(containers) => containers.is_ended(),
         }
     }
 }
@@ -68,10 +75,11 @@ impl Feed {
 /// The way to read an opened input.
 pub(super) fn feed(
     opened: Opened,
-    references: &[Reference],
+    header: &Header,
     options: &AlignmentOptions,
 ) -> Result<Feed, AlignmentError> {
     let Opened { reader, text, format, header_bytes, header_lines, fault, .. } = opened;
+    let references = header.references();
     let input = reader.input().clone();
     let block_bytes = options.block_bytes;
     let mut missing_eof = None;
@@ -89,16 +97,24 @@ pub(super) fn feed(
             let chunk = (block_bytes / BGZF_RATIO).clamp(1, MAX_BGZF_CHUNK_BYTES);
             Way::Chunks(Chunks::new(size, chunk as u64), first)
         }
+        (AlignmentFormat::Cram, ..) => {
+            let limits = CramLimits {
+                container_bytes: options.max_container_bytes,
+                allow_truncated: options.allow_truncated,
+            };
+            let rest = (text, header_bytes, fault);
+            Way::Containers(Box::new(CramInput::open(reader, rest, header.clone(), limits)?))
+        }
         (AlignmentFormat::Sam, Some(Compression::Plain), Some(size)) => {
             Way::Lines(Chunks::new(size, block_bytes as u64))
         }
         _ => {
-            let max_record_bytes = match format {
-                AlignmentFormat::Bam => unaligned::MAX_FRAME_BYTES,
-                AlignmentFormat::Sam => options.max_line_bytes,
+            let (cut, max_record_bytes) = match format {
+                AlignmentFormat::Sam => (StreamCut::Sam, options.max_line_bytes),
+                _ => (StreamCut::Bam, unaligned::MAX_FRAME_BYTES),
             };
             let limits = Limits { block_bytes, max_record_bytes };
-            let state = StreamState::new(reader, StreamCut(format), text, limits);
+            let state = StreamState::new(reader, cut, text, limits);
             Way::Stream(Box::new(StreamLane::new(state.with_fault(fault))))
         }
     };

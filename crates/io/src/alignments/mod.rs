@@ -1,5 +1,5 @@
-//! Aligned reads, SAM or BAM, from files and pipes, by many workers at once and without one that
-//! feeds the others.
+//! Aligned reads, SAM, BAM or CRAM, from files and pipes, by many workers at once and without one
+//! that feeds the others.
 //!
 //! A worker with nothing better to do calls [`AlignmentSource::fetch`]: it takes the next chunk
 //! of the input whose turn it is, decompresses and checks it, and gets a block of BAM records.
@@ -9,6 +9,7 @@
 //! * Regular files of BAM in BGZF: claimed by one `fetch_add`, inflated and checked by all workers
 //!   at the same time (`chunk`). Where a chunk's first record starts is guessed.
 //! * Regular files of uncompressed SAM: likewise (`lines`), nothing to guess.
+//! * CRAM: one worker at a time reads a container, and decodes it after it has let the input go.
 //! * All else (pipes, gzip, zstd, uncompressed BAM, compressed SAM): one worker at a time
 //!   decompresses and cuts, and checks or parses after it has let the input go.
 //!
@@ -26,6 +27,7 @@ mod error;
 mod feed;
 mod lines;
 mod opening;
+mod pieces;
 mod records;
 
 #[cfg(test)]
@@ -37,25 +39,22 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use seqloom_format::bam::Header;
-use seqloom_format::bgzf::VirtualOffset;
 use seqloom_format::names::ReadNames;
 
 use self::chunk::{BgzfFile, BlockPlace, ChunkScratch};
 use self::feed::{Feed, Way, feed};
 use self::lines::SamFile;
-use self::records::{
-    CUT_RECORD, RecordRules, SamLines, Stop, check_records, name_of_line, parse_lines,
-};
-use crate::source::block::Place;
+use self::records::RecordRules;
+use crate::alignment_index::RecordStart;
+use crate::cram::{ContainerScratch, InputBases, MAX_CONTAINER_BYTES};
 use crate::source::error::SourceError;
-use crate::source::stream::{Piece, Pull};
+use crate::source::stream::Pull;
 use crate::source::{MAX_BLOCK_BYTES, MAX_RECORD_BYTES, POLL_TIME, poll};
 
-pub(crate) use self::block::Defect;
 pub use self::block::RecordBlock;
 pub use self::check::RecordCheck;
+pub(crate) use self::error::SECOND_HEADER;
 pub use self::error::{AlignmentError, MalformedRecord, RecordPlace};
-pub(crate) use self::error::{Problem, SECOND_HEADER};
 pub use self::opening::AlignmentFormat;
 pub use crate::source::Truncation;
 
@@ -75,6 +74,9 @@ pub struct AlignmentOptions {
     ///
     /// [`MAX_RECORD_BYTES`]: crate::source::MAX_RECORD_BYTES
     pub max_line_bytes: usize,
+    /// What a container of CRAM may inflate to, in bytes, and its records too; four times what the
+    /// first one takes is always allowed.
+    pub max_container_bytes: usize,
 }
 
 impl Default for AlignmentOptions {
@@ -85,6 +87,7 @@ impl Default for AlignmentOptions {
             read_names: ReadNames::Check,
             free_blocks: 256,
             max_line_bytes: MAX_RECORD_BYTES,
+            max_container_bytes: MAX_CONTAINER_BYTES,
         }
     }
 }
@@ -97,6 +100,7 @@ pub type AlignmentFetch = seqloom_runtime::schedule::Fetch<Box<RecordBlock>>;
 pub struct AlignmentScratch {
     chunk: ChunkScratch,
     text: Vec<u8>,
+    container: ContainerScratch,
 }
 
 /// Inputs of aligned reads, shared by all workers and read one after the other.
@@ -129,9 +133,9 @@ impl AlignmentSource {
         let (mut feeds, mut headers) = (Vec::new(), Vec::new());
         for path in inputs {
             let mut opened = opening::open(path, options.allow_truncated)?;
-            headers.push(std::mem::take(&mut opened.header));
-            let references = headers.last().map(Header::references).unwrap_or_default();
-            feeds.push(feed(opened, references, &options)?);
+            let header = std::mem::take(&mut opened.header);
+            feeds.push(feed(opened, &header, &options)?);
+            headers.push(header);
         }
         Ok(Self {
             feeds,
@@ -149,13 +153,18 @@ impl AlignmentSource {
         &self.headers
     }
 
-    /// Whether an input can be read from any of its records on: BAM in a file of BGZF.
+    /// Whether an input can be read from any of its records on: BAM in a file of BGZF; or from any
+    /// of its containers, a file of CRAM.
     #[must_use]
     pub fn can_start_anywhere(&self, input: usize) -> bool {
-        matches!(self.feeds[input].way, Way::Chunks(..))
+        match &self.feeds[input].way {
+            Way::Chunks(..) => true,
+            Way::Containers(cram) => cram.can_start_anywhere(),
+            _ => false,
+        }
     }
 
-    /// Has an input that can be read from any record on read from the one at `offset` on, or, if
+    /// Has an input that can be read from any record on read from the one at `start` on, or, if
     /// that is `None`, not at all. To be called before anything is fetched.
     ///
     /// # Errors
@@ -164,22 +173,66 @@ impl AlignmentSource {
     pub fn start_at(
         &mut self,
         input: usize,
-        offset: Option<VirtualOffset>,
+        start: Option<RecordStart>,
     ) -> Result<(), AlignmentError> {
         let Feed { input, way, .. } = &mut self.feeds[input];
-        let Way::Chunks(chunks, first) = way else { return Ok(()) };
-        let place = match offset {
-            Some(offset) => opening::place_at(input, chunks.size, offset)?,
-            None => BlockPlace { block: chunks.size, skip: 0 },
+        let place = match (way, start) {
+            (Way::Chunks(chunks, first), start) => {
+                let place = match start {
+                    Some(RecordStart::Virtual(offset)) => {
+                        opening::place_at(input, chunks.size, offset)?
+                    }
+                    _ => BlockPlace { block: chunks.size, skip: 0 },
+                };
+                (*chunks, *first) = (chunks.starting_at(place.block), place);
+                return Ok(());
+            }
+            (Way::Containers(cram), Some(RecordStart::Container(place))) => {
+                cram.start_at(Some(place))
+            }
+            (Way::Containers(cram), _) => cram.start_at(None),
+            _ => Ok(()),
         };
-        (*chunks, *first) = (chunks.starting_at(place.block), place);
-        Ok(())
+        place.map_err(AlignmentError::from)
     }
 
     /// Path of an input, `standard input` for `-`.
     #[must_use]
     pub fn path(&self, input: usize) -> &Path {
         &self.feeds[input].input.path
+    }
+
+    /// Whether an input's records are differences from bases that are not in the file, as far as
+    /// its first container shows.
+    #[must_use]
+    pub fn needs_reference(&self, input: usize) -> bool {
+        matches!(&self.feeds[input].way, Way::Containers(cram) if cram.wants.reference)
+    }
+
+    /// What the first container of an input of CRAM inflates to, in bytes.
+    #[must_use]
+    pub fn container_bytes(&self, input: usize) -> u64 {
+        match &self.feeds[input].way {
+            Way::Containers(cram) => cram.wants.raw_bytes,
+            _ => 0,
+        }
+    }
+
+    /// Has the records of an input of CRAM refer to bases of the sequences of its header, which are
+    /// those of `fasta`. To be called before anything is fetched.
+    pub fn refer(&mut self, input: usize, bases: InputBases, fasta: &Path) {
+        if let Way::Containers(cram) = &mut self.feeds[input].way {
+            cram.refer(bases, fasta.to_path_buf());
+        }
+    }
+
+    /// What an input of CRAM refers to.
+    #[must_use]
+    pub fn referred(&self, input: usize) -> Option<(InputBases, PathBuf)> {
+        match &self.feeds[input].way {
+            Way::Containers(cram) => cram.referred(),
+            _ => None,
+        }
     }
 
     /// What an input is.
@@ -204,7 +257,9 @@ impl AlignmentSource {
     /// Gives a block's buffer back.
     pub fn recycle(&self, block: Box<RecordBlock>) {
         // A buffer that grew for a giant record is not worth keeping. BAM inflates up to ten times.
-        if block.bytes.capacity() > self.options.block_bytes.saturating_mul(16).max(1 << 20) {
+        let usual = self.options.block_bytes.saturating_mul(16).max(1 << 20);
+        let container = usize::try_from(self.container_bytes(block.input)).unwrap_or(0);
+        if block.bytes.capacity() > usual.max(container.saturating_mul(2)) {
             return;
         }
         let mut free = lock(&self.free);
@@ -286,15 +341,15 @@ impl AlignmentSource {
             },
             Way::Stream(stream) => {
                 let buffer = || match feed.format {
-                    AlignmentFormat::Bam => self.free_bytes(),
                     AlignmentFormat::Sam => std::mem::take(&mut scratch.text),
+                    _ => self.free_bytes(),
                 };
-                return Ok(match stream.pull(buffer)? {
-                    Pull::Piece(piece) => Pull::Piece(self.read_piece(input, piece, scratch)?),
-                    Pull::Held => Pull::Held,
-                    Pull::Waiting => Pull::Waiting,
-                    Pull::Ended => Pull::Ended,
-                });
+                let pulled = stream.pull(buffer)?;
+                return pulled.try_map(|piece| self.read_piece(input, piece, scratch));
+            }
+            Way::Containers(cram) => {
+                let pulled = cram.pull(&mut scratch.container)?;
+                return pulled.try_map(|piece| Ok(self.read_container(input, piece, scratch)));
             }
         };
         let bytes = self.free_bytes();
@@ -343,94 +398,8 @@ impl AlignmentSource {
                 };
                 lines::read(file, block.index, block, &mut scratch.text)
             }
-            Way::Stream(_) => Ok(()),
+            Way::Stream(_) | Way::Containers(_) => Ok(()),
         }
-    }
-
-    /// What is wrong with a record that begins with `head` and does not end in time, and its name.
-    fn too_long(&self, feed: &Feed, head: &[u8]) -> (Problem, Vec<u8>) {
-        match feed.format {
-            AlignmentFormat::Bam => (Problem::TooLong, Vec::new()),
-            AlignmentFormat::Sam => {
-                (Problem::LongLine(self.options.max_line_bytes), name_of_line(head).to_vec())
-            }
-        }
-    }
-
-    /// Checks or parses a piece of a stream.
-    fn read_piece(
-        &self,
-        input: usize,
-        piece: Piece,
-        scratch: &mut AlignmentScratch,
-    ) -> Result<Box<RecordBlock>, AlignmentError> {
-        let feed = &self.feeds[input];
-        let Piece { index, last, mut text, too_long, raw_bytes, raw_end, fault, truncation } =
-            piece;
-        let bytes = match feed.format {
-            AlignmentFormat::Bam => Vec::new(),
-            AlignmentFormat::Sam => self.free_bytes(),
-        };
-        let mut block = self.new_block(input, index, last, bytes);
-        let (limit, at_eof) = (text.len(), last && fault.is_none() && truncation.is_none());
-        let (mut at, mut records) = (0, 0);
-        let stop = match feed.format {
-            AlignmentFormat::Bam => {
-                check_records(&mut text, limit, self.rules(feed), &mut at, &mut records)
-            }
-            AlignmentFormat::Sam => {
-                let lines = SamLines {
-                    text: &text,
-                    limit,
-                    at_eof,
-                    names: &feed.names,
-                    read_names: self.options.read_names,
-                    max_line_bytes: self.options.max_line_bytes,
-                };
-                parse_lines(lines, &mut block.bytes, &mut at, &mut records)
-            }
-        };
-        let mut defect = |problem, name: Vec<u8>| {
-            let byte = at as u64;
-            block.defect =
-                Some(Defect { problem, record: records, byte, virtual_offset: None, name });
-        };
-        match (stop, fault) {
-            _ if too_long.is_some() => {
-                let (problem, name) = self.too_long(feed, &too_long.unwrap_or_default());
-                defect(problem, name);
-            }
-            (Stop::Defect(problem, name), _) => defect(problem, name),
-            (_, Some(SourceError::Compressed { byte, problem, is_truncation, .. })) => {
-                let problem = match is_truncation {
-                    true => Problem::Truncated { byte, problem },
-                    false => Problem::Compressed { byte, problem },
-                };
-                defect(problem, Vec::new());
-            }
-            (_, Some(fault)) => return Err(fault.into()),
-            (Stop::NeedMore(_), None) if truncation.is_none() => {
-                let (byte, problem) = (raw_end, CUT_RECORD.to_owned());
-                if self.options.allow_truncated {
-                    block.truncation = Some(Truncation { byte, problem });
-                } else {
-                    defect(Problem::Truncated { byte, problem }, Vec::new());
-                }
-            }
-            _ => {}
-        }
-        block.records = records;
-        block.place = Place { own_bytes: limit as u64, ..Place::default() };
-        block.truncation = truncation.or(block.truncation.take());
-        match feed.format {
-            AlignmentFormat::Bam => {
-                text.truncate(at);
-                block.bytes = text;
-            }
-            AlignmentFormat::Sam => scratch.text = text,
-        }
-        feed.bytes_read.fetch_add(raw_bytes, Ordering::Relaxed);
-        Ok(block)
     }
 
     /// The first record's place in a file that is read by guesses.
@@ -445,7 +414,16 @@ impl AlignmentSource {
     fn text_start(&self, input: usize) -> u64 {
         match &self.feeds[input].way {
             Way::Stream(_) => self.feeds[input].header_bytes,
+            Way::Containers(cram) => cram.start().byte,
             _ => 0,
+        }
+    }
+
+    /// Containers before the first one that is read.
+    fn containers_before(&self, input: usize) -> Option<u64> {
+        match &self.feeds[input].way {
+            Way::Containers(cram) => Some(cram.start().before),
+            _ => None,
         }
     }
 

@@ -8,6 +8,7 @@ use seqloom_format::bgzf::{self, BgzfError, VirtualOffset};
 
 use super::chunk::BlockPlace;
 use super::error::AlignmentError;
+use crate::cram::{self, BadContainer, HeaderFault};
 use crate::source::SourceError;
 use crate::source::opening::{MAX_HEADER_BYTES, SAMPLE_BYTES, more_header_bytes};
 use crate::source::poll;
@@ -26,6 +27,8 @@ pub enum AlignmentFormat {
     Bam,
     /// SAM text, likewise.
     Sam,
+    /// CRAM 3.0 or 3.1.
+    Cram,
 }
 
 /// An input whose header is read.
@@ -93,6 +96,14 @@ fn read_header(
     let header = match format {
         AlignmentFormat::Bam => decode_bam(text, ended),
         AlignmentFormat::Sam => parse_sam(text, ended),
+        AlignmentFormat::Cram => match cram::read_header(text, ended) {
+            Ok(header) => Ok(header.map(|(header, bytes)| (header, bytes, 0))),
+            Err(HeaderFault::Text(fault)) => Err(fault),
+            Err(HeaderFault::Container(fault)) => {
+                let bad = BadContainer { path: path(), container: 0, start: 0, fault };
+                return Err(AlignmentError::Container(Box::new(bad)));
+            }
+        },
     };
     let header = header.map_err(|source| AlignmentError::Header { path: path(), source })?;
     Ok(header.map(|(header, bytes, lines)| (format, header, bytes, lines)))
@@ -114,14 +125,12 @@ fn fill(reader: &mut TextReader, text: &mut Vec<u8>, want: usize) -> Result<bool
 
 /// The error is what it is instead and what to do.
 fn sniff(text: &[u8], ended: bool) -> Result<AlignmentFormat, (String, &'static str)> {
-    const EXPECTED: &str = "BAM or SAM is expected";
+    const EXPECTED: &str = "BAM, CRAM or SAM is expected";
     const ALIGN: &str = "reads that are not aligned yet are for `seqloom align`";
     match text {
         [] => Err(("the input is empty".into(), EXPECTED)),
         [b'B', b'A', b'M', 1, ..] => Ok(AlignmentFormat::Bam),
-        [b'C', b'R', b'A', b'M', ..] => {
-            Err(("CRAM is not read".into(), "pipe it in: `samtools view -u FILE | seqloom ... -`"))
-        }
+        [b'C', b'R', b'A', b'M', ..] => Ok(AlignmentFormat::Cram),
         _ if is_header_line(text) || is_record_line(text, ended) => Ok(AlignmentFormat::Sam),
         [b'@' | b'>', ..] => Err(("FASTQ or FASTA, not aligned reads".into(), ALIGN)),
         [0x1f, 0x8b, ..] => {
@@ -129,7 +138,7 @@ fn sniff(text: &[u8], ended: bool) -> Result<AlignmentFormat, (String, &'static 
         }
         [first, ..] => {
             let first = char::from(*first);
-            Err((format!("neither BAM nor SAM: the first byte is {first:?}"), EXPECTED))
+            Err((format!("neither BAM, CRAM nor SAM: the first byte is {first:?}"), EXPECTED))
         }
     }
 }

@@ -66,6 +66,18 @@ pub(crate) enum Pull<T = Piece> {
     Ended,
 }
 
+impl<T> Pull<T> {
+    /// The same with something made of the piece.
+    pub(crate) fn try_map<U, E>(self, make: impl FnOnce(T) -> Result<U, E>) -> Result<Pull<U>, E> {
+        Ok(match self {
+            Self::Piece(piece) => Pull::Piece(make(piece)?),
+            Self::Held => Pull::Held,
+            Self::Waiting => Pull::Waiting,
+            Self::Ended => Pull::Ended,
+        })
+    }
+}
+
 /// Text that starts with a record and, unless it is the last or too long, ends after one.
 #[derive(Debug, Default)]
 pub(crate) struct Piece {
@@ -85,30 +97,27 @@ pub(crate) struct Piece {
     pub(crate) truncation: Option<Truncation>,
 }
 
-/// One such lane.
-pub(crate) struct StreamLane<C> {
-    state: Mutex<StreamState<C>>,
+/// What one worker at a time takes pieces from. Nobody waits for it.
+pub(crate) struct InTurn<S> {
+    state: Mutex<S>,
     ended: AtomicBool,
-    pub(crate) grammar: C,
 }
 
-impl<C: Cut> StreamLane<C> {
-    pub(crate) fn new(state: StreamState<C>) -> Self {
-        let grammar = state.grammar;
-        Self { state: Mutex::new(state), ended: AtomicBool::new(false), grammar }
+impl<S> InTurn<S> {
+    pub(crate) fn new(state: S) -> Self {
+        Self { state: Mutex::new(state), ended: AtomicBool::new(false) }
     }
 
     pub(crate) fn is_ended(&self) -> bool {
         self.ended.load(Ordering::Acquire)
     }
 
-    /// The restart points that were found so far.
-    pub(crate) fn take_restart_points(&self) -> Vec<super::restart::RestartPoint> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).reader.take_restart_points()
-    }
-
-    /// Takes the next piece, into a buffer that `buffer` gives.
-    pub(crate) fn pull(&self, buffer: impl FnOnce() -> Vec<u8>) -> Result<Pull, SourceError> {
+    /// Takes the next piece.
+    pub(crate) fn pull<T>(
+        &self,
+        take: impl FnOnce(&mut S) -> Result<Pull<T>, SourceError>,
+        is_last: impl FnOnce(&T) -> bool,
+    ) -> Result<Pull<T>, SourceError> {
         let mut state = match self.state.try_lock() {
             Ok(state) => state,
             Err(TryLockError::Poisoned(poisoned)) => PoisonError::into_inner(poisoned),
@@ -117,14 +126,45 @@ impl<C: Cut> StreamLane<C> {
         if self.is_ended() {
             return Ok(Pull::Ended);
         }
-        let result = state.pull(buffer);
-        match &result {
-            Ok(Pull::Piece(piece)) if !piece.last => {}
-            Ok(Pull::Waiting) => {}
-            // An error ends the lane too: it is reported once.
-            _ => self.ended.store(true, Ordering::Release),
+        let result = take(&mut state);
+        let goes_on = match &result {
+            Ok(Pull::Piece(piece)) => !is_last(piece),
+            Ok(Pull::Waiting) => true,
+            // An error ends it too: it is reported once.
+            _ => false,
+        };
+        if !goes_on {
+            self.ended.store(true, Ordering::Release);
         }
         result
+    }
+}
+
+/// One such lane.
+pub(crate) struct StreamLane<C> {
+    turn: InTurn<StreamState<C>>,
+    pub(crate) grammar: C,
+}
+
+impl<C: Cut> StreamLane<C> {
+    pub(crate) fn new(state: StreamState<C>) -> Self {
+        let grammar = state.grammar;
+        Self { turn: InTurn::new(state), grammar }
+    }
+
+    pub(crate) fn is_ended(&self) -> bool {
+        self.turn.is_ended()
+    }
+
+    /// The restart points that were found so far.
+    pub(crate) fn take_restart_points(&self) -> Vec<super::restart::RestartPoint> {
+        let state = self.turn.state.lock();
+        state.unwrap_or_else(PoisonError::into_inner).reader.take_restart_points()
+    }
+
+    /// Takes the next piece, into a buffer that `buffer` gives.
+    pub(crate) fn pull(&self, buffer: impl FnOnce() -> Vec<u8>) -> Result<Pull, SourceError> {
+        self.turn.pull(|state| state.pull(buffer), |piece| piece.last)
     }
 }
 

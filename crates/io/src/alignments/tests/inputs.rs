@@ -66,16 +66,17 @@ fn what_is_no_input_is_named() {
         assert!(error.contains(&file.path.display().to_string()), "{error}");
     }
     t(b"", "the input is empty");
-    t(b"CRAM\x03\0", "samtools view -u");
+    t(b"CRAM\x03\0", "the header's container, byte 0: truncated");
+    t(&[b"CRAM\x02\x01".as_slice(), &[0; 30]].concat(), "CRAM 2.1 is not read");
     t(b"@read1\nACGT\n+\nIIII\n", "seqloom align");
     t(b">c\nACGT\n", "seqloom align");
-    t(b"hello\n", "neither BAM nor SAM");
+    t(b"hello\n", "neither BAM, CRAM nor SAM");
     t(b"@SQ\tSN:a\n", "header line 1: has no LN");
     t(b"BAM\x01\xff\xff\xff\xff", "l_text -1");
     t(b"BAM\x01\xff\xff\xff\x7f", "truncated");
     let good = bgzf(&[header(1), record("r", 4, b"")].concat(), &[99]);
     t(&good[..good.len() - 1], "--allow-truncated");
-    t(&bgzf(b"hello", &[99]), "neither BAM nor SAM");
+    t(&bgzf(b"hello", &[99]), "neither BAM, CRAM nor SAM");
     let none = AlignmentSource::open(&[], options(1));
     assert!(matches!(none, Err(AlignmentError::NoInput)));
     let twice = AlignmentSource::open(&["-".into(), "-".into()], options(1));

@@ -1,5 +1,6 @@
 //! Tests of the source as a whole; the helpers that they share.
 
+mod cram;
 mod files;
 mod inputs;
 mod synthetic;

@@ -9,7 +9,9 @@ use seqloom_format::bam::Header;
 use seqloom_format::bgzf::{self, BlockCompressor, EOF_BLOCK, VirtualOffset};
 
 use super::{AlignmentError, Stream, TestFile, collect, file, options, read};
-use crate::alignments::{AlignmentOptions, AlignmentSource, Problem};
+use crate::alignment_index::RecordStart;
+use crate::alignments::error::Problem;
+use crate::alignments::{AlignmentOptions, AlignmentSource};
 
 /// A framed record of so many bases, unmapped, with an array of bytes of its own.
 pub(super) fn record(name: &str, bases: usize, data: &[u8]) -> Vec<u8> {
@@ -498,7 +500,7 @@ fn reading_may_begin_at_any_record() {
         let paths = [file.path.clone()];
         let mut source = AlignmentSource::open(&paths, options(block_bytes)).unwrap();
         assert!(source.can_start_anywhere(0));
-        source.start_at(0, offset)?;
+        source.start_at(0, offset.map(RecordStart::Virtual))?;
         Ok::<_, AlignmentError>(collect(&source, threads)?.remove(0))
     };
     for (block_bytes, threads) in [(1 << 20, 1), (10, 3), (700, 2)] {

@@ -1,0 +1,91 @@
+//! Containers that cannot be read.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use seqloom_cram::read::Problem;
+use seqloom_runtime::error::Place;
+
+/// What to do where the file is not what was written.
+const DAMAGED: &str = "the file is damaged: copy it again from its source";
+/// What to do where this program does not read what others do.
+const PIPE: &str = "pipe it in: `samtools view -u FILE | seqloom ... -`";
+
+/// What is wrong with a container.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContainerFault {
+    /// Offset from its start.
+    pub byte: u64,
+    /// What is wrong.
+    pub problem: String,
+    /// What to do.
+    pub hint: Option<&'static str>,
+}
+
+impl ContainerFault {
+    /// Something that ends too early.
+    pub(crate) fn cut(problem: &str) -> Self {
+        let hint = "the file was probably cut short while it was copied or written; with \
+                    --allow-truncated the containers before it are read";
+        Self { byte: 0, problem: problem.to_owned(), hint: Some(hint) }
+    }
+
+    /// What a decoder says of `byte`, where no sequence has to be named.
+    pub(crate) fn of(byte: usize, problem: &Problem) -> Self {
+        let hint = match innermost(problem) {
+            Problem::Version { .. } | Problem::NotCram => None,
+            Problem::Method(_) | Problem::Encoding(_) => Some(PIPE),
+            Problem::TooLarge(_) => Some("with more memory (-m) larger containers are read"),
+            _ => Some(DAMAGED),
+        };
+        Self { byte: byte as u64, problem: problem.to_string(), hint }
+    }
+}
+
+/// A problem without the record that has it.
+pub(crate) fn innermost(problem: &Problem) -> &Problem {
+    match problem {
+        Problem::Record { problem, .. } => innermost(problem),
+        problem => problem,
+    }
+}
+
+/// A container that cannot be read, and where it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BadContainer {
+    /// The input.
+    pub path: PathBuf,
+    /// Its number, from 1; 0 is that of the SAM header.
+    pub container: u64,
+    /// Offset in the input where it begins.
+    pub start: u64,
+    /// What is wrong.
+    pub fault: ContainerFault,
+}
+
+impl BadContainer {
+    /// Where in the input it is.
+    #[must_use]
+    pub fn place(&self) -> Place {
+        Place::of(&self.path).at_byte(self.start.saturating_add(self.fault.byte))
+    }
+}
+
+impl fmt::Display for BadContainer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { path, container, start, fault } = self;
+        let byte = start.saturating_add(fault.byte);
+        write!(f, "{}: ", path.display())?;
+        match container {
+            0 => write!(f, "the header's container")?,
+            number => write!(f, "container {number}")?,
+        }
+        write!(f, ", byte {byte}: {}", fault.problem)?;
+        match fault.hint {
+            Some(hint) => write!(f, "; {hint}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for BadContainer {}
