@@ -125,7 +125,7 @@ fn over_time(curves: &Table) -> Section {
     let plot = Plot { title: title.clone(), x: "seconds".into(), y: "MB".into(), lines };
     let style = Style { linear_x: true, ..CURVES };
     let columns = vec!["way", "seconds", "MB"];
-    let table = seqloom_report::page::Table { id: "memory-over-time".into(), columns, rows };
+    let table = seqloom_report::page::PageTable { id: "memory-over-time".into(), columns, rows };
     Section {
         title: "Memory over time",
         note: "Resident memory of all processes of a way, of its last run, looked at every 5 ms."
