@@ -1,8 +1,8 @@
 //! Preparation of aligned reads: duplicates, sorting, recalibration, metrics. Knows no aligner and
 //! no command line.
 //!
-//! The modules in the order of the flow: records come in through [`input`], pass the [`steps`], wait
-//! in a [`partition`] until all are there, and leave through [`finish`]. Between the two,
+//! The modules in the order of the flow: records come in through [`input`], pass the [`steps`],
+//! wait in a [`partition`] until all are there, and leave through [`finish`]. Between the two,
 //! [`duplicates`] are found and base qualities [`recalibrate`]d; [`metrics`] are counted on the
 //! way. [`pipeline`] runs what follows input, phase by phase; [`exchange`] is how several processes
 //! share the work.

@@ -4,7 +4,7 @@
 //!   workers, the next task of a scheduler, performed.
 //! * [`order`]: commits in sequence; [`monitor`] and [`turnstile`]: what workers wait on.
 //! * [`memory`]: the ledger, and sizes as users write them.
-//! * [`failure`]: the first error stops all; [`error`]: what an error means to who runs the program.
+//! * [`failure`]: the first error stops all; [`error`]: what an error means to a user.
 //! * [`topology`] and [`placement`]: NUMA nodes, where workers run and memory is.
 //! * [`machine`] and [`trace`]: what there is, and where time goes.
 //!

@@ -1,5 +1,5 @@
-//! Reads as they come in: what may be wrong with them, whose mates they are, and what the input says
-//! of them besides their bases.
+//! Reads as they come in: what may be wrong with them, whose mates they are, and what the
+//! input says of them besides their bases.
 
 pub mod error;
 pub mod mates;

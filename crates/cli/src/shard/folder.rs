@@ -435,23 +435,22 @@ impl RunFolder {
     /// A restart point that is missing or damaged.
     pub(crate) fn part(&self, shard: usize) -> seqloom_terminal::Result<InputPart> {
         let planned = &self.plan.shards[shard];
-        let restart =
-            |(lane, place): (usize, &PlannedPosition)| -> seqloom_terminal::Result<Option<RestartPoint>> {
-                let Some(sha256) = &place.restart else { return Ok(None) };
-                let path = self.file(&restart_name(shard, lane));
-                let damaged = |problem: String| ShardError::Damaged {
-                    task: "plan".to_owned(),
-                    path: path.clone(),
-                    description: self.file(PLAN),
-                    problem,
-                };
-                let bytes = fs::read(&path).map_err(|error| damaged(error.to_string()))?;
-                if hex(&Sha256::digest(&bytes)) != *sha256 {
-                    return Err(damaged("its SHA-256 differs".to_owned()).into());
-                }
-                let point = unsealed(&bytes, RESTART).map_err(|it| damaged(it.to_owned()))?;
-                Ok(Some(point))
+        let restart = |(lane, place): (usize, &PlannedPosition)| -> seqloom_terminal::Result<_> {
+            let Some(sha256) = &place.restart else { return Ok(None) };
+            let path = self.file(&restart_name(shard, lane));
+            let damaged = |problem: String| ShardError::Damaged {
+                task: "plan".to_owned(),
+                path: path.clone(),
+                description: self.file(PLAN),
+                problem,
             };
+            let bytes = fs::read(&path).map_err(|error| damaged(error.to_string()))?;
+            if hex(&Sha256::digest(&bytes)) != *sha256 {
+                return Err(damaged("its SHA-256 differs".to_owned()).into());
+            }
+            let point = unsealed(&bytes, RESTART).map_err(|it| damaged(it.to_owned()))?;
+            Ok(Some(point))
+        };
         let restarts = planned.places.iter().enumerate().map(restart).collect::<Result<_, _>>()?;
         Ok(InputPart { range: planned.range(), restarts })
     }

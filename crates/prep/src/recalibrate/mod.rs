@@ -2,7 +2,7 @@
 //! GatherBQSRReports do it.
 //!
 //! ```text
-//! records ─► count_stored ─► StoredCounts ─► CountedTable     RecalibrationTable ◄── report::parse, gather
+//! records ─► count_stored ─► StoredCounts ─► CountedTable     RecalibrationTable ◄── parse, gather
 //!            (in passes)     (on disk)           │              │
 //!                                                └─► TableView ◄┘
 //!                                                        │ quality by quality
