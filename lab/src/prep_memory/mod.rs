@@ -249,9 +249,9 @@ mod tests {
     fn runs_are_taken_in_turn_and_reported() {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("program");
-        // Writes what the options after -o and --json name.
-        let script = "#!/bin/sh\nwhile [ $# -gt 0 ]; do case $1 in -o) echo x > \"$2\";; \
-                      --json) echo y > \"$2\";; esac; shift; done\n";
+        // Writes what the options after -o and --json name, and lives long enough to be looked at.
+        let script = "#!/bin/sh\nsleep 0.05\nwhile [ $# -gt 0 ]; do case $1 in \
+                      -o) echo x > \"$2\";; --json) echo y > \"$2\";; esac; shift; done\n";
         fs::write(&program, script).unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
         // As shipped, with the system's allocator, and with others where they are installed.
