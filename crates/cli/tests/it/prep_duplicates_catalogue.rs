@@ -50,6 +50,11 @@ fn is_regular(records: &[String], is_sorted: bool) -> bool {
     true
 }
 
+/// Whether a file is one of hts-specs's that no program should read.
+fn is_called_malformed(file: &Path) -> bool {
+    file.parent().is_some_and(|folder| folder.ends_with("sam/failed"))
+}
+
 /// Whether a record has a tag of type H, which htsjdk makes an array of (ERRATA).
 fn has_hex(line: &str) -> bool {
     line.split('\t').skip(11).any(|tag| tag.get(2..5) == Some(":H:"))
@@ -179,6 +184,9 @@ fn slow_alignments_of_the_catalogue_equal_each_picard() {
         let Some(folder) = skip::data(folder) else { return };
         alignments_in(&folder, &mut files);
     }
+    // Those that the specification calls malformed are read by each program in its own way: htsjdk
+    // drops tags such as F0:f:nan.
+    files.retain(|file| !is_called_malformed(file));
     for version in PICARD {
         let Compared { files, refused } = files_equal_picard_of(version, &files);
         assert!(files > 400, "{version}: {files} files compared");
