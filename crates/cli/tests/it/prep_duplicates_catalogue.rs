@@ -43,7 +43,9 @@ fn is_regular(records: &[String], is_sorted: bool) -> bool {
         }
         let mapped = primaries.entry(this).or_default();
         *mapped += 1;
-        if *mapped > 2 || !reads.insert((this, flag & 0xc1)) && !is_sorted {
+        // Without 0x1 the bits of first and second mean nothing (SAM, section 1.4.2).
+        let read = if flag & 1 == 0 { 0 } else { flag & 0xc1 };
+        if *mapped > 2 || !reads.insert((this, read)) && !is_sorted {
             return false;
         }
     }
