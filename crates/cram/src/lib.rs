@@ -1,4 +1,5 @@
-//! CRAM 3.0, written: records to containers, as pure functions on bytes.
+//! Records to containers of CRAM 3.0, and back from 3.0 and 3.1 ([`read`]), as pure functions on
+//! bytes.
 //!
 //! ```text
 //! records ─► cut ─► slice ─────────► codec ──────► Container ─► Numbering ─► file, .crai

@@ -18,6 +18,7 @@ mod signal_io;
 use std::fmt::Display;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use seqloom_io::OutputError;
 use seqloom_terminal::error::SystemError;
@@ -104,6 +105,11 @@ pub(crate) fn run(command: &LabCommand, console: &Console) -> seqloom_terminal::
 fn print_counters<N: Display, V: Display>(counters: &[(N, V)]) -> Result<(), OutputError> {
     let line = |(name, value): &(N, V)| format!("counter\t{name}\t{value}\n");
     print(&counters.iter().map(line).collect::<String>())
+}
+
+/// So many minutes from now, after which an experiment begins nothing.
+fn deadline(minutes: u64) -> Instant {
+    Instant::now() + Duration::from_secs(60 * minutes)
 }
 
 /// Another program of this project: the one next to this, else that of the PATH.

@@ -70,7 +70,7 @@ pub(super) fn run(arguments: &ParsingArguments, console: &Console) -> seqloom_te
         locks: kinds(&arguments.locks)?.unwrap_or(vec![Kind::Standard]),
         threads: arguments.threads.clone(),
         repeats: arguments.repeats,
-        deadline: arguments.budget_minutes.map(super::schedule::deadline),
+        deadline: arguments.budget_minutes.map(super::deadline),
     };
     let (table, notes) = experiment.run(&mut |what| console.info(what))?;
     let mut facts = vec![Fact::new("machine", format!("{} cores", machine::available_cores()))];

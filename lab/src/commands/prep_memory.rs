@@ -73,7 +73,7 @@ pub(super) fn run(
         repeats: arguments.repeats,
         tool_repeats: arguments.tool_repeats.unwrap_or(arguments.repeats),
         ways: arguments.ways.clone(),
-        deadline: arguments.budget_minutes.map(super::schedule::deadline),
+        deadline: arguments.budget_minutes.map(super::deadline),
     };
     // Programs run in groups of their own: a signal that ended this process would leave them.
     signals::defer();

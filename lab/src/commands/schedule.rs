@@ -4,7 +4,7 @@
 use std::io::BufRead;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::experiment::LabError;
 use crate::output::Fact;
@@ -186,7 +186,7 @@ pub(super) fn run(
         engines,
         threads: arguments.threads.clone(),
         repeats: arguments.repeats,
-        deadline: arguments.budget_minutes.map(deadline),
+        deadline: arguments.budget_minutes.map(super::deadline),
     };
     let table = experiment.run(&mut |what| console.info(what))?;
     let repeats = arguments.repeats;
@@ -247,11 +247,6 @@ fn names(words: &[String]) -> Vec<String> {
         }
     }
     engines
-}
-
-/// So many minutes from now.
-pub(super) fn deadline(minutes: u64) -> Instant {
-    Instant::now() + Duration::from_secs(60 * minutes)
 }
 
 /// Reads that are made for a run.

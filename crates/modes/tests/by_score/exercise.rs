@@ -49,52 +49,18 @@ pub(crate) struct Found {
 
 /// Bowtie 2's scores, and a good deal of work.
 pub(crate) fn usual(is_local: bool) -> GappedOptions {
-    let function = |growth, constant, factor| LengthFunction { growth, constant, factor };
-    let gap = GapPenalty { open: 5, extend: 3 };
-    let minimum = if is_local {
-        function(Growth::Logarithm, 20.0, 8.0)
-    } else {
-        function(Growth::Linear, -0.6, -0.6)
+    let interval = LengthFunction { growth: Growth::SquareRoot, constant: 1.0, factor: 0.5 };
+    let effort = Effort {
+        seed_bases: 20,
+        interval,
+        rows: 16,
+        second_rows: 2 * 16,
+        tries: 15,
+        second_interval: 2,
+        likely: 10,
+        likely_part: 1,
     };
-    GappedOptions {
-        scoring: Scoring {
-            is_local,
-            match_bonus: if is_local { 2 } else { 0 },
-            mismatch: [6, 2],
-            ignores_qualities: false,
-            unknown: 1,
-            read_gap: gap,
-            reference_gap: gap,
-            gap_barrier: 4,
-            minimum,
-            most_unknown: function(Growth::Linear, 0.0, 0.15),
-        },
-        effort: Effort {
-            seed_bases: 20,
-            interval: function(Growth::SquareRoot, 1.0, 0.5),
-            rows: 16,
-            second_rows: 2 * 16,
-            tries: 15,
-            second_interval: 2,
-            likely: 10,
-            likely_part: 1,
-        },
-        reported: Reported::AtMost(1),
-        strands: Strands::Both,
-        trim: [0, 0],
-        mates: MateOptions {
-            pairs: PairOptions {
-                orientation: Orientation::ForwardReverse,
-                min_insert_bp: 0,
-                max_insert_bp: 500,
-            },
-            dovetail: false,
-            contain: true,
-            overlap: true,
-            mixed: true,
-            discordant: true,
-        },
-    }
+    GappedOptions { effort, ..GappedOptions::new(is_local) }
 }
 
 /// Records of a batch: of each read its placements, pairs first, mates one after the other.
