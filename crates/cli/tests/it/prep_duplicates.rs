@@ -62,12 +62,6 @@ impl Case {
         let path = |name: &str| folder.join(format!("{number}.{name}"));
         let ours = metrics_body(&metrics_file(&path("metrics")));
         assert_eq!(ours, metrics_body(&path("picard.txt")), "{}", self.what());
-        self.compare_records(folder, number, picard);
-    }
-
-    #[track_caller]
-    pub(crate) fn compare_records(&self, folder: &Path, number: usize, picard: &Picard) {
-        let path = |name: &str| folder.join(format!("{number}.{name}"));
         let records = assert_same_records(&path("ours.bam"), &path("picard.bam"), &self.what());
         referees::compared(&picard.name(), records);
     }

@@ -5,6 +5,8 @@
 
 use std::cmp::Ordering;
 
+use super::{Companion, Location};
+
 /// Strands of the two ends of a pair, first letter for the end that is named first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Orientation {
@@ -36,38 +38,6 @@ impl Orientation {
             2 => Self::ReverseReverse,
             _ => Self::ReverseForward,
         }
-    }
-}
-
-/// Where on the flow cell a cluster was, as its read name says; in order by tile, x, y.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Location {
-    /// Tile number in 16 bits, as in every Picard (40000 is -25536); -1 is "not located".
-    pub(crate) tile: i16,
-    /// x coordinate in pixels.
-    pub(crate) x: i32,
-    /// y coordinate in pixels.
-    pub(crate) y: i32,
-}
-
-impl Location {
-    /// Of whole numbers, as Picard 3.5.0 stores them: the tile in 16 bits, x and y in 32.
-    pub(crate) fn new(tile: i32, x: i32, y: i32) -> Self {
-        Self { tile: tile as i16, x, y }
-    }
-
-    /// With x and y in 16 bits, as Picard 2.27.5 stores them: an x of 32,800, which NovaSeq has,
-    /// becomes -32,736, so that it sorts before 32,700 and is far away from it.
-    pub(crate) fn narrowed(self) -> Self {
-        Self { x: (self.x as i16).into(), y: (self.y as i16).into(), ..self }
-    }
-
-    /// What names that hold no location get.
-    pub(crate) const NONE: Self = Self { tile: -1, x: -1, y: -1 };
-
-    /// Whether the location may make an optical duplicate.
-    pub(crate) fn is_located(&self) -> bool {
-        self.tile != -1
     }
 }
 
@@ -142,6 +112,9 @@ pub struct FragmentEnd {
     pub(crate) second: bool,
     /// The flags say that its mate is mapped: it is not there.
     pub(crate) mate_mapped: bool,
+    /// The other mapped primary record of its template, which gets the same mark and makes no pair
+    /// with it: unpaired reads that share a name, in query mode.
+    pub(crate) companion: Option<Companion>,
 }
 
 /// "Here is an end of a read whose mate is mapped": all that fragments need to know of pairs.
@@ -266,7 +239,7 @@ impl PairEnds {
 
 impl FragmentEnd {
     /// Size of the serialised form.
-    pub(crate) const BYTES: usize = 37;
+    pub(crate) const BYTES: usize = 39;
 
     /// The marker of the fragment's place: equal for all members of a fragment set.
     pub(super) fn place(&self) -> PairedEndMarker {
@@ -304,8 +277,12 @@ impl FragmentEnd {
         out.put(self.library.to_le_bytes());
         out.put(self.barcode.to_le_bytes());
         out.put(self.score.to_le_bytes());
-        let flags = [self.reverse, self.second, self.mate_mapped].map(u8::from);
-        out.put([flags[0] | flags[1] << 1 | flags[2] << 2]);
+        let has_companion = self.companion.is_some();
+        let companion = self.companion.unwrap_or_default();
+        out.put(companion.library.to_le_bytes());
+        let mated = [self.mate_mapped, companion.mate_mapped];
+        let flags = [self.reverse, self.second, mated[0], has_companion, mated[1]];
+        out.put([flags.iter().rfold(0, |bits, &flag| bits << 1 | u8::from(flag))]);
         out.bytes
     }
 
@@ -319,8 +296,11 @@ impl FragmentEnd {
         let library = u16::from_le_bytes(input.take());
         let barcode = u32::from_le_bytes(input.take());
         let score = i16::from_le_bytes(input.take());
+        let other_library = u16::from_le_bytes(input.take());
         let [bits] = input.take();
-        let [reverse, second, mate_mapped] = [1, 2, 4].map(|flag| bits & flag != 0);
+        let [reverse, second, mate_mapped, has_companion, other_mated] =
+            [1, 2, 4, 8, 16].map(|flag| bits & flag != 0);
+        let companion = Companion { library: other_library, mate_mapped: other_mated };
         Self {
             reference,
             position,
@@ -334,6 +314,7 @@ impl FragmentEnd {
             reverse,
             second,
             mate_mapped,
+            companion: has_companion.then_some(companion),
         }
     }
 }

@@ -11,7 +11,7 @@ fn every_byte_of_a_form_is_used() {
     assert_eq!(ones[PairEnds::BYTES - 1], 0x1f);
     let ones = FragmentEnd::from_bytes(&[0xff; FragmentEnd::BYTES]).to_bytes();
     assert!(ones[..FragmentEnd::BYTES - 1].iter().all(|&b| b == 0xff));
-    assert_eq!(ones[FragmentEnd::BYTES - 1], 7);
+    assert_eq!(ones[FragmentEnd::BYTES - 1], 0x1f);
     let ones = PairedEndMarker::from_bytes(&[0xff; PairedEndMarker::BYTES]).to_bytes();
     assert!(ones[..PairedEndMarker::BYTES - 1].iter().all(|&b| b == 0xff));
     assert_eq!(ones[PairedEndMarker::BYTES - 1], 1);
@@ -48,11 +48,15 @@ proptest! {
 
     #[test]
     fn fragment_end_round_trip(
-        bytes in prop::collection::vec(any::<u8>(), 36),
-        bits in 0u8..4,
+        bytes in prop::collection::vec(any::<u8>(), 38),
+        bits in 0_u8..32,
     ) {
         let mut form = [bits; FragmentEnd::BYTES];
-        form[..36].copy_from_slice(&bytes);
+        form[..38].copy_from_slice(&bytes);
+        if bits & 8 == 0 {
+            form[36..38].fill(0);
+            form[38] &= 7;
+        }
         let entry = FragmentEnd::from_bytes(&form);
         prop_assert_eq!(entry.to_bytes(), form);
         prop_assert_eq!(entry.partition_of(9), entry.place().partition_of(9));

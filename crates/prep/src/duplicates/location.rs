@@ -5,7 +5,39 @@ use std::sync::Arc;
 
 use regex::bytes::Regex;
 
-use super::{Location, PicardVersion};
+use super::PicardVersion;
+
+/// Where on the flow cell a cluster was, as its read name says; in order by tile, x, y.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Location {
+    /// Tile number in 16 bits, as in every Picard (40000 is -25536); -1 is "not located".
+    pub(crate) tile: i16,
+    /// x coordinate in pixels.
+    pub(crate) x: i32,
+    /// y coordinate in pixels.
+    pub(crate) y: i32,
+}
+
+impl Location {
+    /// Of whole numbers, as Picard 3.5.0 stores them: the tile in 16 bits, x and y in 32.
+    pub(crate) fn new(tile: i32, x: i32, y: i32) -> Self {
+        Self { tile: tile as i16, x, y }
+    }
+
+    /// With x and y in 16 bits, as Picard 2.27.5 stores them: an x of 32,800, which NovaSeq has,
+    /// becomes -32,736, so that it sorts before 32,700 and is far away from it.
+    pub(crate) fn narrowed(self) -> Self {
+        Self { x: (self.x as i16).into(), y: (self.y as i16).into(), ..self }
+    }
+
+    /// What names that hold no location get.
+    pub(crate) const NONE: Self = Self { tile: -1, x: -1, y: -1 };
+
+    /// Whether the location may make an optical duplicate.
+    pub(crate) fn is_located(&self) -> bool {
+        self.tile != -1
+    }
+}
 
 /// How places on the flow cell are read from names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -26,6 +26,15 @@ pub(crate) struct SortKey {
     is_reverse: bool,
 }
 
+/// What is counted of a mapped primary record that is marked because of another of its template.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Companion {
+    /// Library index.
+    pub(crate) library: u16,
+    /// The flags say that its mate is mapped.
+    pub(crate) mate_mapped: bool,
+}
+
 /// What duplicate marking needs of a mapped primary record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MappedRead {
@@ -103,7 +112,13 @@ impl MappedRead {
             reverse: self.is_reverse(),
             second: self.flags & Flags::SECOND_OF_PAIR != 0,
             mate_mapped: self.is_mated(),
+            companion: None,
         }
+    }
+
+    /// The part that the other record of its template keeps.
+    pub(crate) fn as_companion(&self) -> Companion {
+        Companion { library: self.library, mate_mapped: self.is_mated() }
     }
 
     /// The end of a read with a mapped mate, which fragments are compared with.

@@ -24,8 +24,9 @@ pub enum MarkedReads {
 
 /// Takes the decisions of [`super::resolve`], in no particular order.
 pub trait MarkSink {
-    /// The reads of the template with this ordinal are duplicates.
-    fn mark(&mut self, template: u64, reads: MarkedReads);
+    /// The reads of the template with this ordinal are duplicates. Whether none of the marks that
+    /// this sets was there.
+    fn mark(&mut self, template: u64, reads: MarkedReads) -> bool;
 
     /// The pair, which is marked too, is an optical duplicate.
     fn mark_optical(&mut self, pair: &PairEnds);
@@ -136,8 +137,9 @@ impl DuplicateMarks {
         usize::try_from(templates.div_ceil(per_word)).unwrap_or(usize::MAX / 8).saturating_mul(8)
     }
 
-    /// Marks reads of a template; an ordinal out of range is ignored.
-    pub(crate) fn set(&self, template: u64, reads: MarkedReads) {
+    /// Marks reads of a template; an ordinal out of range is ignored. Whether none of the marks
+    /// was there.
+    pub(crate) fn set(&self, template: u64, reads: MarkedReads) -> bool {
         let template = self.numbers.number(template);
         let templates = self.numbers.total();
         debug_assert!(template < templates, "template {template} of {templates}");
@@ -147,9 +149,9 @@ impl DuplicateMarks {
             (DuplicateMode::Coordinate, MarkedReads::Second) => (template * 2, 2),
             (DuplicateMode::Coordinate, MarkedReads::Both) => (template * 2, 3),
         };
-        if let Some(word) = self.words.get((bit / 64) as usize) {
-            word.fetch_or(bits << (bit % 64), Ordering::Relaxed);
-        }
+        let bits = bits << (bit % 64);
+        let word = self.words.get((bit / 64) as usize);
+        word.is_some_and(|word| word.fetch_or(bits, Ordering::Relaxed) & bits == 0)
     }
 
     /// What sort of duplicate a record of the template is; `flags` are the record's own.
@@ -233,8 +235,8 @@ fn words(templates: u64, mode: DuplicateMode) -> Vec<AtomicU64> {
 }
 
 impl MarkSink for &DuplicateMarks {
-    fn mark(&mut self, template: u64, reads: MarkedReads) {
-        self.set(template, reads);
+    fn mark(&mut self, template: u64, reads: MarkedReads) -> bool {
+        self.set(template, reads)
     }
 
     fn number(&self, template: u64) -> u64 {

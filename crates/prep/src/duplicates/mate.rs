@@ -5,7 +5,8 @@ use std::hash::{DefaultHasher, Hasher};
 use seqloom_format::bam::Flags;
 use seqloom_runtime::error::{Class, Place, RunError};
 
-use super::entry::{Decoder, Encoder, Location, ordinal_bytes, spread};
+use super::Location;
+use super::entry::{Decoder, Encoder, ordinal_bytes, spread};
 use super::mapped_read::{MappedRead, SortKey, pair_up};
 use super::{DuplicateMode, PairEnds};
 use crate::duplicates::NAME_OF_ITS_OWN;

@@ -6,6 +6,7 @@ use seqloom_format::bam::Flags;
 use seqloom_format::persist_fields;
 
 use super::mapped_read::has_mapped_mate;
+use super::{Companion, FragmentEnd};
 use crate::duplicates::LibraryTable;
 
 /// Set sizes up to this one are counted in an array.
@@ -239,14 +240,23 @@ impl DuplicationCounters {
         }
     }
 
-    /// Counts a duplicate that is no pair's. As records are examined, so by its flags alone: the
-    /// mate of one whose flags say that it is mapped is not there.
-    pub(crate) fn count_fragment_duplicate(&mut self, library: u16, mate_mapped: bool) {
-        let counts = self.library(library);
-        if mate_mapped {
-            counts.lone_mate_duplicates += 1;
-        } else {
-            counts.unpaired_read_duplicates += 1;
+    /// Counts a duplicate that is no pair's, by its flags alone: the mate of one whose flags say
+    /// that it is mapped is not there. A record that shares its mark with another counts with it
+    /// when the mark is set (`is_first`), as Picard counts the records that it flags.
+    pub(crate) fn count_fragment_duplicate(&mut self, fragment: &FragmentEnd, is_first: bool) {
+        let own = Companion { library: fragment.library, mate_mapped: fragment.mate_mapped };
+        let records = match fragment.companion {
+            None => [Some(own), None],
+            Some(_) if !is_first => [None; 2],
+            companion => [Some(own), companion],
+        };
+        for record in records.into_iter().flatten() {
+            let counts = self.library(record.library);
+            if record.mate_mapped {
+                counts.lone_mate_duplicates += 1;
+            } else {
+                counts.unpaired_read_duplicates += 1;
+            }
         }
     }
 
@@ -415,7 +425,9 @@ mod tests {
             for counters in [&mut parts[i % 2], &mut whole] {
                 counters.count_record((i % 2) as u16, flags);
                 counters.count_pair_set(1, i * 7 + 2, Some(i as u64));
-                counters.count_fragment_duplicate(0, i % 2 == 0);
+                let fragment = FragmentEnd::from_bytes(&[0; FragmentEnd::BYTES]);
+                let fragment = FragmentEnd { mate_mapped: i % 2 == 0, ..fragment };
+                counters.count_fragment_duplicate(&fragment, true);
             }
         }
         let [mut sum, more] = parts;

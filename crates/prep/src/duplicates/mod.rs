@@ -26,11 +26,12 @@ pub(crate) mod umi;
 
 pub use barcode::{BarcodeError, BarcodeTags};
 pub use entry::{FragmentEnd, PairEnds, PairedEndMarker};
-pub(crate) use entry::{Location, Orientation, UmiForm, mix, spread};
+pub(crate) use entry::{Orientation, UmiForm, mix, spread};
 pub(crate) use library::GroupIndex;
 pub use library::{LibraryTable, TooManyReadGroups};
+pub(crate) use location::Location;
 pub use location::{LocationSource, NamePattern};
-pub(crate) use mapped_read::{MappedRead, pair_up};
+pub(crate) use mapped_read::{Companion, MappedRead, pair_up};
 pub(crate) use marks::DuplicateKind;
 pub use marks::{DuplicateMarks, MarkSink, MarkedReads};
 pub use mate::NameUsedTwice;

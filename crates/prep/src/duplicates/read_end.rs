@@ -145,6 +145,15 @@ pub fn examine_template(
         let both = [(template, first), (template, this)];
         ends.pair = pair_up(both, || options.locate(name), options.mode);
     }
+    if let [Some((a, _)), Some((b, _))] = &primaries
+        && ends.pair.is_none()
+        && options.mode == DuplicateMode::Query
+    {
+        for (end, other) in ends.fragments.iter_mut().zip([b, a]) {
+            let companion = Some(other.as_companion());
+            *end = end.map(|end| FragmentEnd { companion, ..end });
+        }
+    }
     Ok(ends)
 }
 

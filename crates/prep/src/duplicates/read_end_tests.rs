@@ -1,8 +1,7 @@
 //! Table tests of read ends; the comparison with Picard is in `tests/picard.rs`.
 
 use super::*;
-use crate::duplicates::Location;
-use crate::duplicates::Orientation;
+use crate::duplicates::{Companion, Location, Orientation};
 use seqloom_format::bam::{self, Header};
 
 /// One mapped record as it is written in a table of cases.
@@ -216,6 +215,24 @@ fn who_is_no_pair() {
     assert_eq!(kinds(&[secondary, read1, supplementary, read2]), (true, 0, 2));
     let no_reference = Sam { reference: -1, ..READ };
     assert_eq!(kinds(&[no_reference, READ]), (false, 1, 0));
+}
+
+#[test]
+fn records_that_share_a_mark_without_a_pair_are_companions() {
+    let companions = |records: &[Sam], options| {
+        let fragments = examine(records, options).unwrap().fragments;
+        fragments.map(|end| end.map(|end| end.companion))
+    };
+    let of = |library, mate_mapped| Some(Companion { library, mate_mapped });
+    let other = Sam { pos: 501, read_group: Some("b"), ..READ };
+    let mated = Sam { flags: 0x41, mate_reference: 0, ..READ };
+    assert_eq!(companions(&[READ], QUERY), [Some(None), None]);
+    let unpaired = [READ, other.clone()];
+    assert_eq!(companions(&unpaired, QUERY), [Some(of(1, false)), Some(of(2, false))]);
+    assert_eq!(companions(&unpaired, COORDINATE), [Some(None); 2]);
+    assert_eq!(companions(&[mated, other], QUERY), [None, Some(of(2, true))]);
+    let supplementary = Sam { flags: 0x800, ..READ };
+    assert_eq!(companions(&[supplementary, READ], QUERY), [Some(None), None]);
 }
 
 #[test]

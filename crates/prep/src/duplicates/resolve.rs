@@ -224,8 +224,8 @@ impl<'a> FragmentResolver<'a> {
                 if index != original || set.has_paired {
                     let reads =
                         if fragment.second { MarkedReads::Second } else { MarkedReads::First };
-                    marks.mark(fragment.template, reads);
-                    counters.count_fragment_duplicate(fragment.library, fragment.mate_mapped);
+                    let is_first = marks.mark(fragment.template, reads);
+                    counters.count_fragment_duplicate(fragment, is_first);
                 }
             }
         }
@@ -234,7 +234,8 @@ impl<'a> FragmentResolver<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Location, Orientation};
+    use super::super::metrics::LibraryCounts;
+    use super::super::{Companion, DuplicateMarks, DuplicateMode, Location, Orientation};
     use super::*;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
@@ -245,8 +246,9 @@ mod tests {
     impl MarkSink for Marked {
         fn mark_optical(&mut self, _: &PairEnds) {}
 
-        fn mark(&mut self, template: u64, reads: MarkedReads) {
+        fn mark(&mut self, template: u64, reads: MarkedReads) -> bool {
             assert!(self.0.insert((template, reads as u8)), "{template} marked twice");
+            true
         }
     }
 
@@ -284,6 +286,7 @@ mod tests {
             score,
             reverse: false,
             mate_mapped: false,
+            companion: None,
             second: template % 2 == 1,
         }
     }
@@ -367,6 +370,35 @@ mod tests {
         let (marks, counters) = run(&mut [], &mut fragments, &markers);
         assert_eq!(marks.0, BTreeSet::from([(1, 2), (2, 1)]));
         assert_eq!(counters.libraries[0].unpaired_read_duplicates, 2);
+    }
+
+    /// As Picard, which flags and counts every record of a name.
+    #[test]
+    fn records_that_share_a_mark_are_counted_once() {
+        let counts = |marked: &[FragmentEnd]| {
+            let options = DuplicateOptions::default();
+            let marks = DuplicateMarks::new(20, DuplicateMode::Query);
+            let mut counters = DuplicationCounters::new(2);
+            // Each in a partition of its own, where a pair's end is too.
+            for fragment in marked {
+                let (fragments, markers) = (&mut [*fragment][..], [fragment.place()]);
+                let ends = PartitionEnds { pairs: &mut [], fragments, markers };
+                resolve_partition(ends, &options, &mut &marks, &mut counters);
+            }
+            let of = |library: &LibraryCounts| {
+                [library.unpaired_read_duplicates, library.lone_mate_duplicates]
+            };
+            [of(&counters.libraries[0]), of(&counters.libraries[1])]
+        };
+        let other = |library, mate_mapped| Some(Companion { library, mate_mapped });
+        let read = |position, companion| FragmentEnd { companion, ..fragment(7, position, 1) };
+        let [one, two] = [read(5, other(0, false)), read(9, other(0, false))];
+        assert_eq!(counts(&[read(5, None)]), [[1, 0], [0, 0]]);
+        assert_eq!(counts(&[one]), [[2, 0], [0, 0]]);
+        assert_eq!(counts(&[two]), [[2, 0], [0, 0]]);
+        assert_eq!(counts(&[one, two]), [[2, 0], [0, 0]]);
+        assert_eq!(counts(&[read(5, other(1, false))]), [[1, 0], [1, 0]]);
+        assert_eq!(counts(&[read(5, other(0, true))]), [[1, 1], [0, 0]]);
     }
 
     #[test]

@@ -28,8 +28,9 @@ struct Ignored;
 impl seqloom_prep::duplicates::MarkSink for Ignored {
     fn mark_optical(&mut self, _: &PairEnds) {}
 
-    fn mark(&mut self, template: u64, _: seqloom_prep::duplicates::MarkedReads) {
+    fn mark(&mut self, template: u64, _: seqloom_prep::duplicates::MarkedReads) -> bool {
         assert!(template < 2);
+        true
     }
 }
 

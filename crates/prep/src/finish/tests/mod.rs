@@ -91,8 +91,9 @@ fn is_marked(template: u64) -> bool {
 
 fn marks() -> DuplicateMarks {
     let marks = DuplicateMarks::new(TEMPLATES, DuplicateMode::Query);
-    let marked = (0..TEMPLATES).filter(|&template| is_marked(template));
-    marked.for_each(|template| marks.set(template, MarkedReads::Both));
+    for template in (0..TEMPLATES).filter(|&template| is_marked(template)) {
+        marks.set(template, MarkedReads::Both);
+    }
     marks
 }
 
