@@ -1,8 +1,8 @@
 //! Tokens as one deflate block: counts of symbols, codes, bits.
 //!
 //! Codes have at most 13 bits, so that two literals with the number of their bits fit 32 bits, and
-//! four literals fit what a flush leaves free. Codes can be made for the block at hand, or be those
-//! of an earlier block, which must then have a code for every symbol.
+//! four literals fit what a flush leaves free. Every symbol has a code, so that later blocks can be
+//! written with the codes of an earlier one.
 
 use super::tokens::{Class, Token};
 use super::window::Window;
@@ -17,8 +17,8 @@ use crate::deflate::tables::CodePair;
 const MAX_BITS: usize = 13;
 /// Low bits of an entry that are the number of its other bits.
 const COUNT_BITS: u32 = 5;
-/// Weight of a symbol's count where every symbol has to have a code: those that were not met count
-/// as a quarter of one that was met once.
+/// Weight of a symbol's count: as every symbol has to have a code, those that were not met count as
+/// a quarter of one that was met once.
 const COUNT_WEIGHT: u32 = 4;
 /// Room for any block: the largest payload, each three bytes of it a copy with the longest codes
 /// (13 + 13 bits) and all extra bits (13 of the distance), and the header.
@@ -35,8 +35,6 @@ const LAST_DYNAMIC: u64 = 0b101;
 struct Counts {
     literals: [u32; LITERAL_SYMBOLS],
     distances: [u32; DISTANCE_SYMBOLS],
-    /// Bytes that are literals of [`Class::Bases`].
-    bases: [bool; 256],
 }
 
 /// Codes, with the header that says them, and a buffer for what they write.
@@ -77,34 +75,26 @@ impl Emitter {
     }
 
     /// Makes codes for these tokens of `bytes`, and gives the bytes that they and their header will
-    /// take. With `for_all`, every symbol has a code, so that any block can be written.
+    /// take. Any block can be written with them.
     #[inline(always)]
-    pub(super) fn learn(&mut self, tokens: &[Token], bytes: &[u8], for_all: bool) -> usize {
-        let mut counts = count(tokens, bytes);
-        let Counts { literals, distances, .. } = &counts;
-        let header_bits = if for_all {
-            let (mut literals, mut distances) = (*literals, *distances);
-            let all = literals.iter_mut().chain(&mut distances);
-            all.for_each(|count| *count = *count * COUNT_WEIGHT + 1);
-            self.codes.build(&mut self.builder, MAX_BITS, &literals, &distances)
-        } else {
-            self.codes.build(&mut self.builder, MAX_BITS, literals, distances)
-        };
-        let bits = 3 + header_bits + self.codes.coded_bits(literals, distances);
+    pub(super) fn learn(&mut self, tokens: &[Token], bytes: &[u8]) -> usize {
+        let Counts { literals, distances } = count(tokens, bytes);
+        let weighted = |count: u32| count * COUNT_WEIGHT + 1;
+        let (all_literals, all_distances) = (literals.map(weighted), distances.map(weighted));
+        let header_bits =
+            self.codes.build(&mut self.builder, MAX_BITS, &all_literals, &all_distances);
+        let bits = 3 + header_bits + self.codes.coded_bits(&literals, &distances);
         self.header.clear();
         self.header_rest = Bits::default();
         self.header_rest.push(LAST_DYNAMIC, 3, &mut self.header);
         self.codes.write(&mut self.header_rest, &mut self.header);
-        if for_all {
-            counts.bases = [true; 256];
-        }
-        self.tabulate(&counts.bases);
+        self.tabulate();
         bits.div_ceil(8) as usize
     }
 
-    /// Entries of all symbols; of pairs, those of bytes in `bases`.
+    /// Entries of all symbols.
     #[inline(always)]
-    fn tabulate(&mut self, bases: &[bool; 256]) {
+    fn tabulate(&mut self) {
         let literals = &self.codes.literals;
         let entry = |symbol: usize| {
             u32::from(literals.bits[symbol]) << COUNT_BITS | u32::from(literals.lengths[symbol])
@@ -125,14 +115,9 @@ impl Emitter {
             *entry = u32::from(bits) << COUNT_BITS | u32::from(count);
         }
         let (rows, _) = self.pairs.as_chunks_mut::<256>();
-        let is_all = bases.iter().all(|&is_used| is_used);
-        for (high, row) in rows.iter_mut().enumerate().filter(|&(high, _)| bases[high]) {
-            let second = self.singles[high];
-            for (low, pair) in row.iter_mut().enumerate() {
-                // Few values in a block of its own codes: a look at each is what a pair costs.
-                if is_all || bases[low] {
-                    *pair = join(self.singles[low], second);
-                }
+        for (row, second) in rows.iter_mut().zip(self.singles) {
+            for (pair, first) in row.iter_mut().zip(self.singles) {
+                *pair = join(first, second);
             }
         }
     }
@@ -262,18 +247,17 @@ fn count(tokens: &[Token], bytes: &[u8]) -> Counts {
         }
         rest = after.get(usize::from(token.length)..).unwrap_or_default();
     }
-    let mut bases = [false; 256];
-    for byte in 0..256 {
-        let [other, of_bases] = tables.each_ref().map(|[even, odd]| even[byte] + odd[byte]);
-        bases[byte] = of_bases > 0;
-        literals[byte] = other + of_bases;
+    for [even, odd] in &tables {
+        for (sum, count) in literals.iter_mut().zip(even.iter().zip(odd).map(|(a, b)| a + b)) {
+            *sum += count;
+        }
     }
     for (&count, code) in lengths.iter().zip(LENGTH_CODES).skip(3) {
         literals[END_OF_BLOCK + 1 + usize::from(code)] += count;
     }
     literals[END_OF_BLOCK] = 1;
     let distances = distances.first_chunk().copied().unwrap_or_default();
-    Counts { literals, distances, bases }
+    Counts { literals, distances }
 }
 
 #[cfg(test)]

@@ -163,9 +163,9 @@ impl fmt::Debug for BamCompressor {
 /// What a level does, if it is not libdeflate's.
 fn effort(level: u8) -> Option<Box<dyn Deflate + Send>> {
     Some(match level {
-        1 => Box::new(RecordDeflater::<16, 4, false>::new(true)),
-        2..=5 => Box::new(RecordDeflater::<32, 8, true>::new(true)),
-        6 => Box::new(RecordDeflater::<64, 8, true>::new(false)),
+        1 => Box::new(RecordDeflater::<16, 4, false>::new()),
+        2..=5 => Box::new(RecordDeflater::<32, 8, true>::new()),
+        6 => Box::new(RecordDeflater::<48, 8, true>::new()),
         _ => return None,
     })
 }

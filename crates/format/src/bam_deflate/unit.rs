@@ -43,19 +43,17 @@ pub(super) struct RecordDeflater<const K: usize, const READS: usize, const LAZY:
     window: Window,
     search: Search<K, READS, LAZY>,
     emitter: Emitter,
-    shares_codes: bool,
     learned: Option<Learned>,
     /// Of the first block of the unit, as in [`Learned`].
     first_rate: Option<usize>,
 }
 
 impl<const K: usize, const READS: usize, const LAZY: bool> RecordDeflater<K, READS, LAZY> {
-    pub(super) fn new(shares_codes: bool) -> Self {
+    pub(super) fn new() -> Self {
         Self {
             window: Window::new(),
             search: Search::new(),
             emitter: Emitter::new(),
-            shares_codes,
             learned: None,
             first_rate: None,
         }
@@ -81,12 +79,12 @@ impl<const K: usize, const READS: usize, const LAZY: bool> RecordDeflater<K, REA
         let (bytes, tokens) = (self.window.bytes(), self.search.tokens().list());
         let size = bytes.len();
         if !self.can_share(size) {
-            let deflated = self.emitter.learn(tokens, bytes, self.shares_codes);
+            let deflated = self.emitter.learn(tokens, bytes);
             if deflated >= size + STORED_OVERHEAD_BYTES {
                 return None;
             }
             let rate = deflated * RATE_BYTES / size.max(1);
-            let is_shared = self.shares_codes && size >= MIN_SHARED_BYTES;
+            let is_shared = size >= MIN_SHARED_BYTES;
             self.learned = is_shared.then_some(Learned { rate, blocks: 0 });
         }
         let deflated = self.emitter.write(tokens, &self.window);

@@ -25,20 +25,17 @@ pub(crate) struct Made {
     pub(crate) block: Vec<u8>,
 }
 
-/// Takes the bytes as they are, and as a script of records, for one unit's payloads.
-pub(crate) fn bam_deflate(script: &[u8]) -> Vec<Made> {
-    let mut made = Vec::new();
-    let scripted = records(script);
-    for payloads in [payloads(&scripted), payloads(script)] {
-        COMPRESSORS.with_borrow_mut(|compressors| {
-            for compressor in compressors {
-                let unit = unit(compressor, &payloads);
-                assert!(unit.iter().zip(&payloads).all(|(made, payload)| made.payload == *payload));
-                made.extend(unit);
-            }
-        });
-    }
-    made
+/// Takes the bytes as a script of records, or as they are, for one unit's payloads. The first byte
+/// says which, and the level.
+pub(crate) fn bam_deflate(input: &[u8]) -> Vec<Made> {
+    let Some((&choice, script)) = input.split_first() else { return Vec::new() };
+    let bytes = if choice & 0x80 == 0 { records(script) } else { script.to_vec() };
+    let payloads = payloads(&bytes);
+    COMPRESSORS.with_borrow_mut(|compressors| {
+        let made = unit(&mut compressors[usize::from(choice) % LEVELS.len()], &payloads);
+        assert!(made.iter().zip(&payloads).all(|(made, payload)| made.payload == *payload));
+        made
+    })
 }
 
 fn unit(compressor: &mut BamCompressor, payloads: &[&[u8]]) -> Vec<Made> {

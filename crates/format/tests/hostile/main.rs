@@ -156,7 +156,9 @@ proptest! {
 
     #[test]
     fn bam_deflate(script in prop::collection::vec(any::<u8>(), 0..400)) {
-        bam_deflate_exercise::bam_deflate(&script);
+        for choice in [0, 1, 2, 0x80, 0x81, 0x82] {
+            bam_deflate_exercise::bam_deflate(&[&[choice], &script[..]].concat());
+        }
     }
 
     #[test]
