@@ -6,6 +6,8 @@
 
 #![allow(unsafe_code)]
 
+use seqloom_terminal::exit::FAILED;
+
 /// What is said where it is older.
 const TOO_OLD: &str = "seqloom: this processor has no AVX2, which this build needs: Intel has it \
                        since Haswell (2013), AMD since Excavator (2015)\n";
@@ -24,6 +26,6 @@ extern "C" fn look() {
     // SAFETY: a constant of its length; `_exit` runs nothing that was to run at the end.
     unsafe {
         libc::write(libc::STDERR_FILENO, TOO_OLD.as_ptr().cast(), TOO_OLD.len());
-        libc::_exit(1)
+        libc::_exit(FAILED.into())
     }
 }

@@ -2,18 +2,18 @@
 
 use super::options::Strands;
 use super::reference::Reference;
-use seqloom_align::index::{IndexError, IndexSource, Loaded, Starts};
+use seqloom_align::index::{IndexError, IndexSource, KmerTable, Loaded};
 use seqloom_align::search::rows::Rows;
 use seqloom_align::search::text::Genome;
 
 /// Bases of the strings with which searches begin, at most.
-const START_BASES: usize = 12;
+const KMER_BASES: usize = 12;
 
 /// See the module documentation.
 #[derive(Debug)]
 pub(super) struct Indexed {
     loaded: Loaded,
-    starts: Starts,
+    kmer_table: KmerTable,
     /// Strings of so many bases occur by chance once or less.
     pub(super) chance_bases: u16,
 }
@@ -22,7 +22,7 @@ pub(super) struct Indexed {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tables<'a> {
     pub(super) rows: Rows<'a>,
-    pub(super) starts: &'a Starts,
+    pub(super) kmer_table: &'a KmerTable,
 }
 
 impl Indexed {
@@ -30,14 +30,14 @@ impl Indexed {
     pub(super) fn read(source: IndexSource<'_>) -> Result<Self, IndexError> {
         let loaded = Loaded::read(source)?;
         let parts = loaded.parts();
-        let starts = Rows::new(parts).starts(Starts::bases_for(parts.bases, START_BASES));
+        let kmer_table = Rows::new(parts).kmer_table(KmerTable::bases_for(parts.bases, KMER_BASES));
         let chance_bases = (1..32).find(|&bases| 1 << (2 * bases) >= 2 * parts.bases);
-        Ok(Self { loaded, starts, chance_bases: chance_bases.unwrap_or(32) })
+        Ok(Self { loaded, kmer_table, chance_bases: chance_bases.unwrap_or(32) })
     }
 
     /// Memory besides that of the index itself, for a reference of so many bases.
     pub(super) fn table_bytes(bases: u64) -> u64 {
-        Starts::size_bytes(Starts::bases_for(bases, START_BASES))
+        KmerTable::size_bytes(KmerTable::bases_for(bases, KMER_BASES))
     }
 
     /// Bases of the reference.
@@ -47,7 +47,7 @@ impl Indexed {
 
     /// What strings are searched in.
     pub(super) fn tables(&self) -> Tables<'_> {
-        Tables { rows: Rows::new(self.loaded.parts()), starts: &self.starts }
+        Tables { rows: Rows::new(self.loaded.parts()), kmer_table: &self.kmer_table }
     }
 
     /// The reference, where placements are requested on these strands.

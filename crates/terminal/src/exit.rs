@@ -1,5 +1,9 @@
 //! From the outcome of a command to what the process ends with: 0 ok, 1 failed, 2 usage, 3 input,
 //! 4 output or disk, 128 + n for signal n.
+//!
+//! Every exit code of the program is from here. What ends the process without [`report`], as it may
+//! not return to `main` (handlers of signals, a failed allocation, a look at the processor before
+//! `main`), names these constants; ARCHITECTURE.md lists those files.
 
 use std::process::ExitCode;
 
@@ -20,6 +24,12 @@ pub const USAGE: u8 = 2;
 pub const INPUT: u8 = 3;
 /// The output, or a temporary file, could not be written.
 pub const OUTPUT: u8 = 4;
+
+/// The exit code of a process that a signal ends.
+#[must_use]
+pub const fn of_signal(signal: i32) -> u8 {
+    128 + (signal & 0x7F) as u8
+}
 
 /// The exit code of an error of this class.
 #[must_use]
@@ -47,7 +57,7 @@ pub fn report(outcome: Result<()>, console: &Console) -> ExitCode {
     let program = console.program();
     if let Some(signal) = signal {
         console.error(&format!("{program}: stopped by signal {signal}"));
-        return ExitCode::from(128 + u8::try_from(signal).unwrap_or(0));
+        return ExitCode::from(of_signal(signal));
     }
     console.error(&format!("{program}: {error}"));
     ExitCode::from(code)

@@ -14,6 +14,8 @@ use std::os::fd::IntoRawFd;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
+use crate::exit::of_signal;
+
 /// Seconds that workers have to stop in.
 const GRACE_S: libc::c_uint = 5;
 
@@ -107,8 +109,8 @@ extern "C" fn on_signal(signal: libc::c_int) {
         }
     }
     let (text, code): (&[u8], _) = match RECEIVED.load(Ordering::SeqCst) {
-        libc::SIGINT => (b": stopped by signal 2\n", 128 + libc::SIGINT),
-        _ => (b": stopped by signal 15\n", 128 + libc::SIGTERM),
+        libc::SIGINT => (b": stopped by signal 2\n", of_signal(libc::SIGINT)),
+        _ => (b": stopped by signal 15\n", of_signal(libc::SIGTERM)),
     };
     let (program, stderr) =
         (PROGRAM.get().unwrap_or(&"").as_bytes(), STDERR.load(Ordering::SeqCst));
@@ -117,6 +119,6 @@ extern "C" fn on_signal(signal: libc::c_int) {
     unsafe {
         let _ = libc::write(stderr, program.as_ptr().cast(), program.len());
         let _ = libc::write(stderr, text.as_ptr().cast(), text.len());
-        libc::_exit(code);
+        libc::_exit(code.into());
     }
 }

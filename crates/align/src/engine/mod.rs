@@ -1,10 +1,23 @@
 //! The alignment algorithms, behind two traits.
 //!
-//! A [`BatchEngine`] places each batch by itself, in one call.
+//! A [`BatchEngine`] places each batch by itself, in one call. A [`CohortEngine`] needs a statistic
+//! of the whole cohort (the insert-size distribution) before it pairs reads, so a cohort's batches
+//! go `seed_extend` (many threads) -> `infer_cohort` (one short step) -> `emit` (many threads).
+//! Ingest drives both as an [`Aligner`](crate::ingest::Aligner):
 //!
-//! A [`CohortEngine`] needs a statistic of the whole cohort (the insert-size distribution) before
-//! it pairs reads, so a cohort's batches go `seed_extend` (many threads) -> `infer_cohort` (one
-//! short step) -> `emit` (many threads).
+//! ```text
+//!  seqloom-modes                     this crate                        ingest
+//!
+//!  ungapped ┐
+//!  gapped   ├─ Placer ── batch_engine! ──► BatchEngine ──► Batches ──┐
+//!  spliced  ┘  place a group,              align a batch             │
+//!              report a template                                     ├──► Aligner ──► workers
+//!                                                                    │    align, or by_cohorts
+//!              BwaEngine ────────────────► CohortEngine ─────────────┘    and its three phases
+//!              (FakeEngine in tests)       seed_extend ─► infer_cohort ─► emit
+//!
+//!  Replicated<E>, one copy of E per NUMA node, is either trait that E is.
+//! ```
 //!
 //! An engine starts no threads, opens no files after loading, and keeps nothing between calls but
 //! the caller's scratch.

@@ -49,6 +49,7 @@ mod companions;
 mod error;
 mod fast_table;
 mod fasta_file;
+mod kmer_table;
 mod layout;
 mod loaded;
 mod memory;
@@ -56,7 +57,6 @@ mod packed;
 mod parts;
 mod read;
 mod reference;
-mod starts;
 #[cfg(test)]
 pub(crate) mod test_view;
 mod without_alt;
@@ -71,12 +71,12 @@ pub use check::{Contig, IndexError, IndexInfo, check};
 pub use error::BuildError;
 pub use fast_table::FastTable;
 pub(crate) use fast_table::{FastTableError, SEED_BASES};
+pub use kmer_table::KmerTable;
+pub(crate) use kmer_table::{short_suffixes, symbol};
 pub use loaded::{IndexSource, Loaded};
 pub use packed::CODE;
 pub(crate) use parts::IndexView;
 pub use parts::{Block, IndexParts, Sequence};
-pub use starts::Starts;
-pub(crate) use starts::{short_suffixes, symbol};
 pub use without_alt::WithoutAlt;
 
 /// The paths of an index: a prefix and the suffixes of its files.

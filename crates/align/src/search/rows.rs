@@ -1,9 +1,9 @@
-//! Rows of the index: searching backwards, and from a row to its place.
+//! The FM-index: backward search, and from a row of the suffix array to its position.
 
 use super::prefetch::prefetch;
-use crate::index::{Block, IndexParts, Starts, short_suffixes, symbol};
+use crate::index::{Block, IndexParts, KmerTable, short_suffixes, symbol};
 
-/// Rows whose suffixes begin with what has been searched.
+/// A suffix array interval: the rows whose suffixes begin with what has been searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Interval {
     /// First row.
@@ -13,38 +13,38 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// The rows of string `number`.
+    /// The suffix array interval of k-mer `number`.
     #[inline(always)]
     #[must_use]
-    pub fn of_string(starts: &Starts, number: usize) -> Self {
-        Self { first: starts.start(number), count: starts.occurrences(number) }
+    pub fn of_kmer(table: &KmerTable, number: usize) -> Self {
+        Self { first: table.first_row(number), count: table.occurrences(number) }
     }
 }
 
-/// The rows of a string, and the first one of its reverse complement.
+/// A bi-interval: the rows of a string, and the first one of its reverse complement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct TwoWay {
+pub struct BiInterval {
     /// Of the string.
     pub rows: Interval,
     /// First row of its reverse complement.
-    pub turned: u64,
+    pub reverse: u64,
 }
 
-impl TwoWay {
+impl BiInterval {
     /// The rows of the reverse complement, which occurs as often.
     #[inline]
-    pub fn turned(&self) -> Interval {
-        Interval { first: self.turned, count: self.rows.count }
+    pub fn reverse(&self) -> Interval {
+        Interval { first: self.reverse, count: self.rows.count }
     }
 }
 
-/// The loaded index's transform and samples.
+/// The loaded index's Burrows-Wheeler transform and suffix array samples.
 #[derive(Debug, Clone, Copy)]
 pub struct Rows<'a> {
     parts: IndexParts<'a>,
 }
 
-/// A row on its way to a sampled one.
+/// A walk from a row to the next sampled one.
 #[derive(Debug, Clone, Copy)]
 pub struct Walk {
     /// The row it is at.
@@ -92,33 +92,33 @@ impl<'a> Rows<'a> {
     }
 
     /// The rows of what `of` has with `base` after it (Li 2012, doi:10.1093/bioinformatics/bts280,
-    /// algorithm 3): turned round, its complement comes first. Of the rows of `of`, those with
-    /// the sentinel after it come first, then those with a smaller base.
+    /// algorithm 3): reverse-complemented, its complement comes first. Of the rows of `of`, those
+    /// with the sentinel after it come first, then those with a smaller base.
     #[inline(always)]
-    pub fn extend_forwards(&self, of: TwoWay, base: usize) -> TwoWay {
-        let (longer, sentinel) = self.extend_all(of.turned());
+    pub fn extend_forwards(&self, of: BiInterval, base: usize) -> BiInterval {
+        let (longer, sentinel) = self.extend_all(of.reverse());
         // All four are counted: how many are smaller could not be predicted.
         let count = |other: usize| if other > 3 - base { longer[other].count } else { 0 };
         let smaller = count(1) + count(2) + count(3);
         let longer = longer[3 - base];
         let rows = Interval { first: of.rows.first + sentinel + smaller, count: longer.count };
-        TwoWay { rows, turned: longer.first }
+        BiInterval { rows, reverse: longer.first }
     }
 
     /// As [`Rows::extend_forwards`], with `base` before it.
     #[inline(always)]
-    pub fn extend_backwards(&self, of: TwoWay, base: usize) -> TwoWay {
-        let turned = TwoWay { rows: of.turned(), turned: of.rows.first };
-        let longer = self.extend_forwards(turned, 3 - base);
-        TwoWay { rows: longer.turned(), turned: longer.rows.first }
+    pub fn extend_backwards(&self, of: BiInterval, base: usize) -> BiInterval {
+        let reverse = BiInterval { rows: of.reverse(), reverse: of.rows.first };
+        let longer = self.extend_forwards(reverse, 3 - base);
+        BiInterval { rows: longer.reverse(), reverse: longer.rows.first }
     }
 
     /// The rows of a base, and of its complement.
     #[inline]
-    pub fn of_base(&self, base: usize) -> TwoWay {
+    pub fn of_base(&self, base: usize) -> BiInterval {
         let first = self.parts.first_rows;
         let rows = Interval { first: first[base], count: first[base + 1] - first[base] };
-        TwoWay { rows, turned: first[3 - base] }
+        BiInterval { rows, reverse: first[3 - base] }
     }
 
     /// How often each base occurs before `row` in the transform.
@@ -150,22 +150,22 @@ impl<'a> Rows<'a> {
         Interval { first: 0, count: self.parts.first_rows[4] }
     }
 
-    /// The rows of all strings of so many bases. They are made longer by a leading base, those of
+    /// The k-mer table of so many bases. They are made longer by a leading base, those of
     /// each length in order, so that the index is read from its beginning to its end for each base.
     #[must_use]
-    pub fn starts(&self, bases: usize) -> Starts {
+    pub fn kmer_table(&self, bases: usize) -> KmerTable {
         let IndexParts { packed, bases: forward, .. } = self.parts;
         let of_rows = |length: usize, rows: &mut dyn Iterator<Item = u64>| {
             let short = short_suffixes(2 * forward, length, |at| symbol(packed, forward, at));
-            Starts::of_rows(length, rows.chain([self.all().count]), short)
+            KmerTable::of_rows(length, rows.chain([self.all().count]), short)
         };
         // The empty string occurs everywhere.
         let first = (0..4).map(|base| self.extend(self.all(), base).first);
-        (1..bases).fold(of_rows(1, &mut { first }), |starts, length| {
+        (1..bases).fold(of_rows(1, &mut { first }), |table, length| {
             let strings = 1 << (2 * length);
             // Where a string does not occur, its first row would be here.
             let longer = |base: usize, number: usize| {
-                self.extend(Interval::of_string(&starts, number), base).first
+                self.extend(Interval::of_kmer(&table, number), base).first
             };
             let all = (0..4).flat_map(|base| (0..strings).map(move |number| (base, number)));
             of_rows(length + 1, &mut all.map(|(base, number)| longer(base, number)))
@@ -255,8 +255,8 @@ mod tests {
             let ready = plan(&prefix, &BuildOptions::default(), &|_, _| ()).unwrap();
             build(ready, &prefix, &|_, _| ()).unwrap();
             let loaded = Loaded::read(IndexSource::new(&prefix, &check(&prefix).unwrap())).unwrap();
-            let turned = forward.iter().rev().map(|code| 3 - code);
-            let text: Vec<u8> = forward.iter().copied().chain(turned).collect();
+            let reverse = forward.iter().rev().map(|code| 3 - code);
+            let text: Vec<u8> = forward.iter().copied().chain(reverse).collect();
             let mut suffixes: Vec<usize> = (0..=text.len()).collect();
             suffixes.sort_by_key(|&at| &text[at..]);
             Self { text, suffixes, loaded }
@@ -270,15 +270,15 @@ mod tests {
             (count > 0).then_some(Interval { first: first as u64, count: count as u64 })
         }
 
-        fn two_way_of(&self, string: &[u8]) -> Option<TwoWay> {
-            let turned: Vec<u8> = string.iter().rev().map(|code| 3 - code).collect();
-            let (rows, turned) = (self.rows_of(string)?, self.rows_of(&turned)?);
-            Some(TwoWay { rows, turned: turned.first })
+        fn bi_interval_of(&self, string: &[u8]) -> Option<BiInterval> {
+            let reverse: Vec<u8> = string.iter().rev().map(|code| 3 - code).collect();
+            let (rows, reverse) = (self.rows_of(string)?, self.rows_of(&reverse)?);
+            Some(BiInterval { rows, reverse: reverse.first })
         }
 
         /// Compares what `string`, which occurs as `rows` says, has before and after it, and so on
         /// with all that occurs.
-        fn compare_longer(&self, string: &mut Vec<u8>, rows: TwoWay) {
+        fn compare_longer(&self, string: &mut Vec<u8>, rows: BiInterval) {
             let searched = Rows::new(self.loaded.parts());
             for base in 0..4 {
                 let preceding = searched.extend(rows.rows, base);
@@ -290,11 +290,11 @@ mod tests {
                 );
                 let expected = preceding.count > 0;
                 let preceding = searched.extend_backwards(rows, base);
-                let longer = self.two_way_of(&[&[base as u8], &string[..]].concat());
+                let longer = self.bi_interval_of(&[&[base as u8], &string[..]].concat());
                 assert_eq!(expected.then_some(preceding), longer, "{base} {string:?}");
                 let after = searched.extend_forwards(rows, base);
                 string.push(base as u8);
-                let expected = self.two_way_of(string);
+                let expected = self.bi_interval_of(string);
                 assert_eq!((after.rows.count > 0).then_some(after), expected, "{string:?}");
                 if expected.is_some() {
                     self.compare_longer(string, after);
@@ -304,16 +304,16 @@ mod tests {
         }
     }
 
-    /// A random text, one of repeats, one that occurs in itself turned round, and short ones, at
-    /// whose ends most strings are.
+    /// A random text, one of repeats, one that occurs in itself reverse-complemented, and short
+    /// ones, at whose ends most strings are.
     fn texts() -> Vec<Vec<u8>> {
         let random: Vec<u8> =
             (0..90_u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 29) as u8 & 3).collect();
-        let turned: Vec<u8> = random[..40].iter().rev().map(|code| 3 - code).collect();
+        let reverse: Vec<u8> = random[..40].iter().rev().map(|code| 3 - code).collect();
         vec![
             random.clone(),
             random[..13].repeat(5),
-            [&random[..40], &turned].concat(),
+            [&random[..40], &reverse].concat(),
             vec![0; 40],
             vec![3; 9],
             vec![2],
@@ -327,7 +327,7 @@ mod tests {
             let bench = Bench::new(&text);
             for base in 0..4 {
                 let mut string = vec![base];
-                if let Some(rows) = bench.two_way_of(&string) {
+                if let Some(rows) = bench.bi_interval_of(&string) {
                     bench.compare_longer(&mut string, rows);
                 }
             }
@@ -339,16 +339,16 @@ mod tests {
         for text in texts() {
             let bench = Bench::new(&text);
             for bases in 1..6 {
-                let starts = Rows::new(bench.loaded.parts()).starts(bases);
+                let table = Rows::new(bench.loaded.parts()).kmer_table(bases);
                 for number in 0..1_usize << (2 * bases) {
                     let string: Vec<u8> =
                         (0..bases).rev().map(|at| (number >> (2 * at) & 3) as u8).collect();
                     let smaller = bench.suffixes.partition_point(|&at| bench.text[at..] < *string);
-                    assert_eq!(starts.start(number), smaller as u64, "{string:?} in {text:?}");
+                    assert_eq!(table.first_row(number), smaller as u64, "{string:?} in {text:?}");
                     let count = bench.rows_of(&string).map_or(0, |rows| rows.count);
-                    assert_eq!(starts.occurrences(number), count, "{string:?} in {text:?}");
+                    assert_eq!(table.occurrences(number), count, "{string:?} in {text:?}");
                 }
-                assert_eq!(starts.start(1 << (2 * bases)), bench.suffixes.len() as u64);
+                assert_eq!(table.first_row(1 << (2 * bases)), bench.suffixes.len() as u64);
             }
         }
     }

@@ -9,6 +9,7 @@ use clap::ValueEnum;
 use seqloom_format::hdf5::Hdf5File;
 use seqloom_signal::pool::{self, DEFAULT_TIMEOUT, Fast5Pool, WorkerOptions};
 use seqloom_signal::store::Fast5Engine;
+use seqloom_terminal::exit;
 
 /// Name of the hidden command.
 pub(crate) const NAME: &str = "__fast5-worker";
@@ -62,7 +63,7 @@ pub(crate) struct WorkerArguments {
 pub(crate) fn run(arguments: &WorkerArguments) -> ExitCode {
     let &WorkerArguments { shared_descriptor, parent } = arguments;
     match pool::run_worker::<Hdf5File>(WorkerOptions { shared_descriptor, parent }) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(_) => ExitCode::FAILURE,
+        Ok(()) => ExitCode::from(exit::OK),
+        Err(_) => ExitCode::from(exit::FAILED),
     }
 }

@@ -73,22 +73,22 @@ impl Seed {
     #[inline(always)]
     fn begin(&mut self, context: &SeedContext<'_>) -> bool {
         let codes = context.queries[self.query as usize].codes();
-        let from = usize::from(self.end).checked_sub(context.tables.starts.string_bases());
+        let from = usize::from(self.end).checked_sub(context.tables.kmer_table.kmer_bases());
         let string = from.map(|from| &codes[from..usize::from(self.end)]);
         let Some(string) = string.filter(|string| !string.contains(&UNKNOWN)) else {
             self.state = SearchState::Done;
             return false;
         };
         let number = string.iter().fold(0, |n, &code| n << 2 | u32::from(code));
-        prefetch(context.tables.starts.start_entry(number as usize));
+        prefetch(context.tables.kmer_table.entry(number as usize));
         self.state = SearchState::Looked(number);
         true
     }
 
     #[inline(always)]
     fn look(&mut self, context: &SeedContext<'_>, number: u32) -> bool {
-        self.interval = Interval::of_string(context.tables.starts, number as usize);
-        self.at = self.end - context.tables.starts.string_bases() as u16;
+        self.interval = Interval::of_kmer(context.tables.kmer_table, number as usize);
+        self.at = self.end - context.tables.kmer_table.kmer_bases() as u16;
         self.state = if self.interval.count > 0 { SearchState::Growing } else { SearchState::Done };
         context.tables.rows.prefetch(self.interval);
         self.interval.count > 0

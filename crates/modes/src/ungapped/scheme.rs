@@ -196,8 +196,8 @@ fn begin(tables: Tables<'_>, piece: &[u8], from: usize) -> Option<Node> {
         hit: false,
         mismatches: 0,
     };
-    let Some(string) = piece.get(..tables.starts.string_bases()) else { return Some(root) };
-    let rows = |number| Interval::of_string(tables.starts, number);
+    let Some(string) = piece.get(..tables.kmer_table.kmer_bases()) else { return Some(root) };
+    let rows = |number| Interval::of_kmer(tables.kmer_table, number);
     let [forward, reverse] = [number(string), complement(string)].map(rows);
     (forward.count > 0).then_some(Node {
         first: forward.first,

@@ -75,6 +75,7 @@ fn parent_is(expected: i32) -> bool {
 
 extern "C" fn on_lost_thread(_: libc::c_int) {
     if !parent_is(PARENT.load(Ordering::SeqCst)) {
+        // The parent that would read the code is gone.
         // SAFETY: `_exit` is async-signal-safe.
         unsafe { libc::_exit(1) };
     }

@@ -1,4 +1,4 @@
-//! What was found for a batch, until it is emitted.
+//! The candidates of a batch: the regions of its reads.
 
 use super::regions::Region;
 

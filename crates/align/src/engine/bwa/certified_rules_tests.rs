@@ -45,7 +45,7 @@ fn genome_of(dice: &mut Dice, pieces: &[Vec<u8>], between: usize) -> Genome {
     Genome { contigs: vec![Contig { name: "c".to_owned(), bases }] }
 }
 
-/// Compares the reads as they are and turned round, all of which are to be chained.
+/// Compares the reads as they are and reverse-complemented, all of which are to be chained.
 fn compare_chained(genome: &Genome, options: &BwaOptions, reads: &[Vec<u8>]) {
     let turned: Vec<_> = reads.iter().map(|bases| turned(bases)).collect();
     let all = [reads, &turned].concat();
@@ -62,7 +62,7 @@ fn compare_all(genome: &Genome, options: &BwaOptions, reads: &[Vec<u8>]) -> Coun
 }
 
 /// Of a seed that occurs more often than `-c`, every so-manieth row is taken, and no more of them;
-/// the share of the read in such seeds is told.
+/// the share of the read in such seeds is reported.
 #[test]
 fn regions_with_seeds_about_as_frequent_as_the_limit() {
     let mut dice = Dice(11);
@@ -77,7 +77,7 @@ fn regions_with_seeds_about_as_frequent_as_the_limit() {
     }
     let genome = genome_of(&mut dice, &copies, 150);
     let bases = &genome.contigs[0].bases;
-    // Two stretches between mismatches lie in the unit, and occur as often.
+    // Two segments between mismatches are in the unit, and occur as often.
     let read = |&start: &usize| changed(bases[start - 45..][..150].to_vec(), &[50, 75, 100]);
     let reads: Vec<_> = starts[1..].iter().map(read).collect();
     let options = BwaOptions { max_occurrences: Some(5), ..BwaOptions::default() };
@@ -90,7 +90,7 @@ fn regions_with_frequent_seeds_that_overlap() {
     let mut dice = Dice(12);
     let read = dice.bases(150);
     let mut pieces = vec![changed(read.clone(), &[80, 120, 145])];
-    // Over the first mismatch two that overlap; between the others a stretch, found before them.
+    // Over the first mismatch two that overlap; between the others a segment, found before them.
     for span in [[50, 90], [70, 110], [121, 145]] {
         pieces.extend((0..7).map(|_| copy_of(&mut dice, &read, &[span])));
     }
@@ -99,9 +99,9 @@ fn regions_with_frequent_seeds_that_overlap() {
     compare_chained(&genome, &options, &[read]);
 }
 
-/// A seed in front of the chain on the diagonal lies within that chain's region. The library
+/// A seed before the chain on the diagonal is within that chain's region. The library
 /// extends it all the same, since the seed whose extension the region is was much shorter; and
-/// what comes of it reaches out of the region, so that it stays. (The read behind it is too short
+/// what comes of it reaches out of the region, so that it stays. (The read after it is too short
 /// for a gap that leads back to the diagonal.)
 #[test]
 fn regions_with_another_chain_near_the_known_one() {
@@ -113,13 +113,13 @@ fn regions_with_another_chain_near_the_known_one() {
     read[60..114].copy_from_slice(&shifted);
     let place = changed(read.clone(), &mismatches);
     assert_eq!(place[..54], read[60..114]);
-    // What lies in front differs from the read in front of base 60 in one base.
+    // What is before it differs from the read before base 60 in one base.
     let in_front = changed(read[43..60].to_vec(), &[16]);
     let genome = genome_of(&mut dice, &[[in_front, place].concat()], 3000);
     compare_chained(&genome, &BwaOptions::default(), &[read]);
 }
 
-/// The library drops the chain on the diagonal, and extends two others that lie far away.
+/// The library drops the chain on the diagonal, and extends two others that are far away.
 #[test]
 fn regions_with_a_known_chain_that_is_dropped() {
     let mut dice = Dice(14);
@@ -131,7 +131,7 @@ fn regions_with_a_known_chain_that_is_dropped() {
     compare_chained(&genome, &BwaOptions::default(), &[read]);
 }
 
-/// The longest stretch of the diagonal is no seed, as it lies in a longer match elsewhere.
+/// The longest segment of the diagonal is no seed, as it is in a longer match elsewhere.
 #[test]
 fn regions_with_a_longest_stretch_that_is_no_seed() {
     let mut dice = Dice(15);
@@ -143,7 +143,7 @@ fn regions_with_a_longest_stretch_that_is_no_seed() {
 }
 
 /// The region on the diagonal has the heaviest chain and not the first place among the regions:
-/// one elsewhere scores as much and lies in front of it, or scores more.
+/// one elsewhere scores as much and is before it, or scores more.
 #[test]
 fn regions_that_come_before_the_known_one() {
     for (here, elsewhere) in
@@ -157,7 +157,7 @@ fn regions_that_come_before_the_known_one() {
     }
 }
 
-/// What stands beside the diagonal reaches over the ends of a strand.
+/// What is off the diagonal reaches over the ends of a strand.
 #[test]
 fn regions_at_the_ends_of_strands() {
     let mut dice = Dice(17);
@@ -174,8 +174,8 @@ fn regions_at_the_ends_of_strands() {
     assert_eq!(counts.of(Verdict::Certified), 2 * 4 * (40 - 31), "{counts:?}");
 }
 
-/// A read with the genome round its place. Part of it lies in it once more, as the read or as the
-/// genome has it; and pieces of it lie close by.
+/// A read with the genome round its place. Part of it is in it once more, as the read or as the
+/// genome has it; and pieces of it are close by.
 fn read_amid_pieces(dice: &mut Dice) -> [Vec<u8>; 2] {
     let length = [60, 100, 150, 200, 260][dice.below(5)];
     let mut read = dice.bases(length);

@@ -194,7 +194,7 @@ pub(super) fn turned(bases: &[u8]) -> Vec<u8> {
 
 /// Copies of units at every distance of 0 to 8 mismatches and 0 to 3 gaps, on both strands, some
 /// as often as bwa's limits are (2, 10, 11, 19 to 21, more than 500 and 1,000), in tandem, at the
-/// ends of sequences and across them; and the places where they lie.
+/// ends of sequences and across them; and the places where they are.
 pub(super) fn hostile_genome(dice: &mut Dice) -> (Genome, Vec<[usize; 2]>) {
     let (mut text, mut spots) = (dice.bases(500), Vec::new());
     let mut put = |text: &mut Vec<u8>, dice: &mut Dice, copy: &[u8], beside: usize| {
@@ -236,7 +236,7 @@ pub(super) fn hostile_genome(dice: &mut Dice) -> (Genome, Vec<[usize; 2]>) {
         let tandem: Vec<u8> = unit.iter().copied().cycle().take(40 + 3 * period).collect();
         put(&mut text, dice, &tandem, 150);
     }
-    // The last bases, and a copy that goes on with them turned round, as `T` does.
+    // The last bases, and a copy that goes on with them reverse-complemented, as `T` does.
     let last = dice.bases(80);
     let mut over_the_end = [&last[..], &turned(&last)].concat();
     over_the_end[83] = if over_the_end[83] == b'A' { b'C' } else { b'A' };
@@ -258,7 +258,7 @@ pub(super) fn hostile_genome(dice: &mut Dice) -> (Genome, Vec<[usize; 2]>) {
     (Genome { contigs: spans.enumerate().map(contig).collect() }, spots)
 }
 
-/// Reads whose bases begin, end or lie in a copy, with 0 to 6 mismatches and sometimes a gap.
+/// Reads whose bases begin, end or are in a copy, with 0 to 6 mismatches and sometimes a gap.
 pub(super) fn reads_at(
     dice: &mut Dice,
     genome: &Genome,

@@ -3,7 +3,7 @@
 //! of the records, so that a later version of the engine is compared without the library.
 //!
 //! `SEQLOOM_CHECKS=FIRST-LAST cargo test --release -p seqloom-align --lib slow_checks --
-//! --nocapture` prints lines for the log. A change of the simulator asks for a new log.
+//! --nocapture` prints lines for the log. A change of the simulator requires a new log.
 
 use std::fmt::Write as _;
 
@@ -33,7 +33,7 @@ fn reads_of(seed: u64) -> usize {
 
 /// What the reads of a check are made of.
 enum Source {
-    /// Copies at every distance, and where they lie.
+    /// Copies at every distance, and where they are.
     Hostile(Vec<[usize; 2]>),
     /// Repeats as in the human genome.
     Simulated(ReadOptions),
@@ -248,7 +248,7 @@ fn of_ours(seed: u64, reads: usize) -> String {
     sum.text()
 }
 
-/// Seed, reads and digest of every line of the log.
+/// SeedInterval, reads and digest of every line of the log.
 fn log() -> impl Iterator<Item = (u64, usize, &'static str)> {
     LOG.lines().filter(|line| !line.starts_with('#')).map(|line| {
         let [seed, reads, digest] = line.split('\t').collect::<Vec<_>>()[..] else {

@@ -15,7 +15,7 @@ use super::record::{
 };
 use super::reference::Reference;
 use super::regions::mark::{MarkScratch, mark_primary};
-use super::regions::{Apart, Region};
+use super::regions::{MateDistance, Region};
 use super::rescue::{Rescue, RescueScratch};
 use super::seed::code_of;
 use super::settings::Settings;
@@ -66,7 +66,7 @@ impl BatchCodes {
     }
 }
 
-/// What records are made by.
+/// The options, the reference, and where the batch is in the input.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Emitter<'a> {
     pub(super) settings: &'a Settings,
@@ -275,7 +275,7 @@ impl Emitter<'_> {
         Ok(found.map(|it| it.unwrap_or_else(Alignment::unplaced)))
     }
 
-    /// Whether the first regions of two mates lie as a proper pair does.
+    /// The flag of a proper pair, if the first regions of two mates are one.
     fn proper_flag(
         &self,
         marked: [Marked<'_>; 2],
@@ -288,7 +288,7 @@ impl Emitter<'_> {
             return 0;
         }
         let places = [one[0].reference_start, two[0].reference_start];
-        let Apart { orientation, distance } = Apart::of(self.reference.bases, places);
+        let MateDistance { orientation, distance } = MateDistance::of(self.reference.bases, places);
         let sizes = &model[orientation];
         if !sizes.failed && sizes.holds(distance) { PROPER } else { 0 }
     }

@@ -1,11 +1,22 @@
 //! bwa's algorithm: its records, byte for byte (ERRATA.md lists the differences).
 //!
-//! A batch of reads goes through stages, each a room of its own: [`seed`] finds exact matches,
-//! [`chain`] puts those that lie together in chains, [`extend`] makes alignments of chains, which
-//! [`regions`] puts in order. These are the candidates. From those of a cohort [`pair`] learns how
-//! far mates lie apart; then, batch by batch ([`emission`]), [`rescue`] looks for lost mates,
-//! [`pair`] chooses, [`cigar`] finds paths, and [`record`] writes. Reads of which
-//! [`certified`] knows the region skip the first three.
+//! The stages, each a module of its own, with the functions of bwa that they follow:
+//!
+//! | module | from | to | bwa |
+//! |---|---|---|---|
+//! | [`seed`] | reads | seeds: SMEMs, reseeding, third round | `mem_collect_intv` |
+//! | [`chain`] | seeds | chains, filtered | `mem_chain`, `mem_chain_flt` |
+//! | [`extend`] | chains | regions: banded extension of seeds | `mem_chain2aln` |
+//! | [`regions`] | regions | sorted, without redundant ones | `mem_sort_dedup_patch` |
+//! | [`pair`] | regions of a cohort | its insert-size model | `mem_pestat` |
+//! | [`rescue`] | regions of a batch | those of rescued mates, too | `mem_matesw` |
+//! | [`pair`] | regions of two mates | the best pair, MAPQs | `mem_pair`, `mem_sam_pe` |
+//! | [`cigar`] | a region | its CIGAR, MD and NM | `mem_reg2aln` |
+//! | [`record`] | alignments | BAM records | `mem_aln2sam` |
+//!
+//! The regions of a batch are its candidates ([`Candidates`]); from rescue on all is in
+//! [`emission`]. Reads whose region follows from the reference alone ([`certified`]) skip the first
+//! three stages. Positions are in *doubled coordinates* (see [`regions`]).
 
 mod batch;
 pub mod certified;
@@ -31,7 +42,7 @@ use std::sync::{Arc, OnceLock};
 
 pub use batch::Candidates;
 use emission::{Batch, BatchCodes, CohortModel, EmitScratch, Emitter};
-use extend::{Basis, Extended, Extender, KnownChain};
+use extend::{ExtendedSeed, Extender, ExtensionContext, KnownChain};
 pub use options::{BwaOptions, InsertSize, Preset};
 use reference::Reference;
 use settings::Settings;
@@ -39,19 +50,21 @@ use settings::Settings;
 use seed::Searches;
 
 use crate::index::{
-    FastTable, FastTableError, IndexError, IndexParts, IndexSource, Loaded, Starts,
+    FastTable, FastTableError, IndexError, IndexParts, IndexSource, KmerTable, Loaded,
 };
 use crate::search::rows::Rows;
-use certified::{CertifiedPath, CertifiedReads, Known, MainChain, Tables, Work};
+use certified::{
+    CertifiedPath, CertifiedReads, CertifiedScratch, KnownRegion, MainChain, SearchIndex,
+};
 
 use super::{CohortEngine, EngineError, EngineReads, Read, RecordSink, SeededBatch};
 
 /// Longest read that is aligned; longer ones are unmapped. Illumina reads are 1,000 times shorter.
 const LONGEST_READ_BASES: usize = 65_536;
 
-/// Strings with which searches begin have so many bases at most, where no table has their rows:
-/// these are found in a few hundredths of a second, and fit the second cache.
-const START_BASES: usize = 9;
+/// Longest k-mers of the engine's own k-mer table, used where no `PREFIX.fast` has one: it is made
+/// in a few hundredths of a second, and fits the second cache.
+const KMER_BASES: usize = 9;
 
 /// A loaded index with its options.
 pub struct BwaEngine {
@@ -61,14 +74,14 @@ pub struct BwaEngine {
     threads: NonZeroUsize,
     settings: Settings,
     insert_size: Option<InsertSize>,
-    /// With which searches for seeds begin: of the table, or of our own once they are needed.
-    starts: OnceLock<Arc<Starts>>,
+    /// Where searches for seeds start: `PREFIX.fast`'s, or one made on first use.
+    kmer_table: OnceLock<Arc<KmerTable>>,
     certified: Option<CertifiedPath>,
 }
 
 /// Working memory of one worker.
 pub struct Scratch {
-    certified: Work,
+    certified: CertifiedScratch,
     searches: Searches,
     extender: Extender,
     /// Bases of the reads that are being emitted.
@@ -82,7 +95,7 @@ pub enum NotCertified {
     /// Its table cannot be used.
     #[error(transparent)]
     Table(#[from] FastTableError),
-    /// Nothing is shown for these options.
+    /// It does not hold for these options.
     #[error("{0}")]
     Options(&'static str),
 }
@@ -101,31 +114,31 @@ impl BwaEngine {
             threads: source.threads,
             settings: Settings::new(options),
             insert_size: options.insert_size,
-            starts: OnceLock::new(),
+            kmer_table: OnceLock::new(),
             certified: None,
         })
     }
 
-    /// Loads the table at `path`, and takes regions from it from now on where it can be shown what
-    /// they are, and searches for the seeds of other reads by it. The records are the same. `reads`
-    /// counts what becomes of the reads.
+    /// Loads the table at `path`: from now on the certified path is tried on each read, and
+    /// searches for the seeds of other reads start from its k-mers. The records are the same.
+    /// `reads` counts the verdicts.
     ///
     /// # Errors
-    /// Why no regions are taken.
+    /// Why the certified path stays off.
     pub fn certify(&mut self, path: &Path, reads: Arc<CertifiedReads>) -> Result<(), NotCertified> {
         let parts = self.index.parts();
         let table = Arc::new(FastTable::read(path, parts.packed, parts.bases, self.threads)?);
-        if table.starts().string_bases() <= self.settings.seeds.least_bases {
-            self.starts = OnceLock::from(Arc::clone(table.starts()));
+        if table.kmer_table().kmer_bases() <= self.settings.seeds.least_bases {
+            self.kmer_table = OnceLock::from(Arc::clone(table.kmer_table()));
         }
         let scoring = self.settings.scoring().map_err(NotCertified::Options)?;
         self.certified = Some(CertifiedPath::new(table, scoring, reads));
         Ok(())
     }
 
-    /// Most memory that is taken beside a table and an index of so many bases.
-    pub fn starts_bytes(bases: u64) -> u64 {
-        Starts::size_bytes(Starts::bases_for(bases, START_BASES))
+    /// Memory of the engine's own k-mer table, for a reference of so many bases.
+    pub fn kmer_table_bytes(bases: u64) -> u64 {
+        KmerTable::size_bytes(KmerTable::bases_for(bases, KMER_BASES))
     }
 
     fn reference(&self) -> Reference<'_> {
@@ -133,60 +146,60 @@ impl BwaEngine {
         Reference { packed, bases, sequences: self.index.sequences(), names: &self.names }
     }
 
-    /// Finds out what is known of the reads, which is then in `work`.
-    fn certify_reads(&self, work: &mut Work, all: &[&Read<'_>]) {
+    /// Certifies what reads it can; the regions are then in `scratch`.
+    fn certify_reads(&self, scratch: &mut CertifiedScratch, all: &[&Read<'_>]) {
         match &self.certified {
-            Some(path) => path.certify(self.index.view(), all.iter().copied(), work),
-            None => work.know_nothing(all.len()),
+            Some(path) => path.certify(self.index.view(), all.iter().copied(), scratch),
+            None => scratch.reset(all.len()),
         }
     }
 
-    /// The region that bwa would have found, in a read of which the share `repetitive` lies in
+    /// The region that bwa would have found, in a read of which the share `repetitive` is in
     /// seeds that occur too often.
-    fn extended(&self, known: &Known, repetitive: f32) -> Extended {
-        let start = known.place as i64 + known.bases[0] as i64;
+    fn extended(&self, known: &KnownRegion, repetitive: f32) -> ExtendedSeed {
+        let start = known.position as i64 + known.bases[0] as i64;
         let region = regions::Region {
             reference_start: start,
             reference_end: start + (known.bases[1] - known.bases[0]) as i64,
             read_start: known.bases[0] as i32,
             read_end: known.bases[1] as i32,
             sequence: known.sequence as i32,
-            score: known.best,
-            true_score: known.taken,
+            score: known.score,
+            true_score: known.true_score,
             band: self.settings.band,
             repetitive,
             ..regions::Region::default()
         };
-        Extended { region, seed_bases: known.seed_bases as i32 }
+        ExtendedSeed { region, seed_bases: known.seed_bases as i32 }
     }
 
-    fn starts(&self) -> &Starts {
-        self.starts.get_or_init(|| {
+    fn kmer_table(&self) -> &KmerTable {
+        self.kmer_table.get_or_init(|| {
             let IndexParts { bases, .. } = self.index.parts();
-            let most = START_BASES.min(self.settings.seeds.least_bases);
-            Arc::new(Rows::new(self.index.parts()).starts(Starts::bases_for(bases, most)))
+            let most = KMER_BASES.min(self.settings.seeds.least_bases);
+            Arc::new(Rows::new(self.index.parts()).kmer_table(KmerTable::bases_for(bases, most)))
         })
     }
 
-    /// Finds the seeds of the reads of which nothing is known.
-    fn find_seeds(&self, all: &[&Read<'_>], certified: &Work, searches: &mut Searches) {
+    /// Finds the seeds of the reads that are not certified.
+    fn find_seeds(&self, all: &[&Read<'_>], certified: &CertifiedScratch, searches: &mut Searches) {
         let unknown = all.iter().enumerate().filter(|&(number, _)| certified.is_unknown(number));
         let seeds = self.settings.seeds;
         unknown.for_each(|(number, read)| searches.add(number, read.bases, seeds.least_bases));
-        searches.find(seeds, &Tables::new(self.index.parts(), self.starts()));
+        searches.find(seeds, &SearchIndex::new(self.index.parts(), self.kmer_table()));
     }
 
-    /// Finds the regions of the reads whose region is not known.
+    /// Finds the regions of the reads that are not certified.
     fn find_regions(
         &self,
         all: &[&Read<'_>],
-        certified: &mut Work,
+        certified: &mut CertifiedScratch,
         searches: &mut Searches,
         extender: &mut Extender,
     ) {
         let (rows, reference) = (Rows::new(self.index.parts()), self.reference());
-        let basis = Basis { settings: &self.settings, reference: &reference };
-        let put_codes = |number: usize| {
+        let context = ExtensionContext { settings: &self.settings, reference: &reference };
+        let append_codes = |number: usize| {
             let bases: &[u8] = all[number].bases;
             move |out: &mut Vec<u8>| out.extend(bases.iter().map(|&letter| seed::code_of(letter)))
         };
@@ -199,15 +212,15 @@ impl BwaEngine {
                 extended: self.extended(&main.region, chains.repetitive),
             };
             let known = read.main.map(known);
-            extender.add(read.number, put_codes(read.number), chains, known, basis);
+            extender.add(read.number, append_codes(read.number), chains, known, context);
         }
         while let Some(some) = searches.chain_some(self.index.view(), &rows, limits, looked_up) {
             for (number, chains) in some {
-                extender.add(number, put_codes(number), chains, None, basis);
+                extender.add(number, append_codes(number), chains, None, context);
             }
             looked_up = 0;
         }
-        extender.extend(basis);
+        extender.extend(context);
     }
 }
 
@@ -218,7 +231,7 @@ impl CohortEngine for BwaEngine {
 
     fn scratch(&self) -> Result<Scratch, EngineError> {
         Ok(Scratch {
-            certified: Work::default(),
+            certified: CertifiedScratch::default(),
             searches: Searches::default(),
             extender: Extender::new(),
             batch_codes: BatchCodes::default(),

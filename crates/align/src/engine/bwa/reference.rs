@@ -1,11 +1,11 @@
-//! The reference as the stages read it: bases of either strand, and where sequences lie.
+//! The reference as the stages read it: bases of either strand, and where sequences are.
 
 use std::ops::Range;
 
 use crate::index::Sequence;
 use crate::search::text::{Genome, WORD_BASES, codes_of};
 
-/// The loaded reference. Places are in doubled coordinates (see [`regions`](super::regions)).
+/// The loaded reference. Positions are in doubled coordinates (see [`regions`](super::regions)).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reference<'a> {
     /// Forward strand, four bases a byte.
@@ -36,7 +36,7 @@ impl Reference<'_> {
         self.sequences.partition_point(|it| it.start <= forward).saturating_sub(1)
     }
 
-    /// Where a sequence lies on the strand of a place.
+    /// Where a sequence is on the strand of a place.
     pub(super) fn span(&self, sequence: usize, place: i64) -> Range<i64> {
         let Sequence { start, end, .. } = self.sequences[sequence];
         let (start, end) = (start as i64, end as i64);
@@ -53,14 +53,14 @@ impl Reference<'_> {
         self.genome().prefetch(start as u64, (end - start).max(0) as usize);
     }
 
-    /// Puts the bases, as codes 0 to 3, of a window of one strand in `out`.
+    /// The bases, as codes 0 to 3, of a window of one strand, in `out`.
     pub(super) fn window(&self, start: i64, end: i64, out: &mut Vec<u8>) {
         out.clear();
-        self.put(start, end, out);
+        self.append(start, end, out);
     }
 
-    /// Puts the bases, as codes 0 to 3, of a window of one strand behind `out`.
-    pub(super) fn put(&self, start: i64, end: i64, out: &mut Vec<u8>) {
+    /// Appends the bases, as codes 0 to 3, of a window of one strand to `out`.
+    pub(super) fn append(&self, start: i64, end: i64, out: &mut Vec<u8>) {
         let genome = self.genome();
         let (mut at, end) = (start as u64, end as u64);
         while at < end {
@@ -70,10 +70,10 @@ impl Reference<'_> {
         }
     }
 
-    /// As [`Reference::put`], the last base first.
-    pub(super) fn put_backwards(&self, start: i64, end: i64, out: &mut Vec<u8>) {
+    /// As [`Reference::append`], the last base first.
+    pub(super) fn append_backwards(&self, start: i64, end: i64, out: &mut Vec<u8>) {
         let from = out.len();
-        self.put(start, end, out);
+        self.append(start, end, out);
         out[from..].reverse();
     }
 }

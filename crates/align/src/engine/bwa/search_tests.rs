@@ -160,7 +160,7 @@ fn chains_in_tandem_repeats_are_those_of_the_library() {
                 reads.push(if dice.below(2) == 0 { turned(&read) } else { read });
             }
         }
-        // A piece of one repeat beside a piece of another, and some that come again in the read.
+        // A piece of one repeat next to a piece of another, and some that come again in the read.
         for at in 0..200 {
             let (one, other) = (reads[at].clone(), reads[at + 200].clone());
             reads.push([&one[..one.len() / 2], &other[..], &one[..]].concat());

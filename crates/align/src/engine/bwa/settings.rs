@@ -1,4 +1,4 @@
-//! What the stages behind the regions read of bwa's options.
+//! bwa's options as the stages read them: defaults, preset and what was given.
 
 use super::chain::filter::FilterOptions;
 use super::float::{log, truncated};
@@ -17,24 +17,24 @@ pub(super) const GAP: u8 = 5;
 pub(super) struct Settings {
     /// Score of a match.
     pub(super) matching: i32,
-    /// Price of a mismatch (`-B`).
+    /// Penalty of a mismatch (`-B`).
     pub(super) mismatch: i32,
     /// Score of a mismatch in alignments: 8 bits in bwa, so that `-B 200` is another.
     pub(super) mismatch_score: i32,
-    /// Prices of gaps.
-    pub(super) gaps: GapPrices,
-    /// Prices of clipped ends, 5' and 3' (`-L`).
-    pub(super) clips: [i32; 2],
+    /// Penalties of gaps.
+    pub(super) gaps: GapPenalties,
+    /// Penalties of clipped ends, 5' and 3' (`-L`).
+    pub(super) clip_penalties: [i32; 2],
     /// An extension ends where its score has fallen by more than this below the best (z-drop).
-    pub(super) drop: i32,
+    pub(super) z_drop: i32,
     /// Of a seed that occurs more often, only so many places are taken (`-c`).
     pub(super) most_occurrences: i32,
     /// Which seeds there are.
     pub(super) seeds: SeedOptions,
     /// Which chains are extended.
     pub(super) filter: FilterOptions,
-    /// Price of a pair that is none (`-U`).
-    pub(super) unpaired: i32,
+    /// Penalty of an unpaired read pair (`-U`).
+    pub(super) unpaired_penalty: i32,
     /// Band of extensions (`-w`).
     pub(super) band: i32,
     /// The lowest score that is written (`-T`).
@@ -55,7 +55,7 @@ pub(super) struct Settings {
     pub(super) drop_ratio: f32,
     /// The share of a region's score below which another is no alternative.
     pub(super) alternative_ratio: f32,
-    /// The most alternatives of a record, and where one lies on an ALT sequence (`-h`).
+    /// The most alternatives of a record, and where one is on an ALT sequence (`-h`).
     pub(super) most_alternatives: [i32; 2],
     /// From this length on a MAPQ falls with the length.
     pub(super) quality_length: f32,
@@ -69,7 +69,7 @@ pub(super) struct Settings {
 
 /// What gaps cost: to open one, and for each of its bases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct GapPrices {
+pub(super) struct GapPenalties {
     pub(super) open_deletion: i32,
     pub(super) extend_deletion: i32,
     pub(super) open_insertion: i32,
@@ -123,14 +123,14 @@ impl Settings {
             matching: 1,
             mismatch,
             mismatch_score: (-mismatch as i8).into(),
-            gaps: GapPrices {
+            gaps: GapPenalties {
                 open_deletion: open[0],
                 extend_deletion: extend[0],
                 open_insertion: open[1],
                 extend_insertion: extend[1],
             },
-            clips: options.clip_penalty.unwrap_or([preset.clip; 2]),
-            drop: options.z_drop.unwrap_or(100),
+            clip_penalties: options.clip_penalty.unwrap_or([preset.clip; 2]),
+            z_drop: options.z_drop.unwrap_or(100),
             most_occurrences: options.max_occurrences.unwrap_or(500),
             seeds: SeedOptions {
                 least_bases: least_seed.max(1) as usize,
@@ -147,7 +147,7 @@ impl Settings {
                 greatest_gap: chain_gap,
                 most_over_others: 1 << 30,
             },
-            unpaired: options.unpaired_penalty.unwrap_or(17),
+            unpaired_penalty: options.unpaired_penalty.unwrap_or(17),
             band: options.band_width.unwrap_or(100),
             least_score: options.min_output_score.unwrap_or(30),
             least_seed,
@@ -182,14 +182,14 @@ impl Settings {
             return Err("-k is not 19, -r not 1.5 or -y not 20");
         }
         let usual = Self::new(&BwaOptions::default());
-        let [chains, usual_chains] = [self, &usual].map(|it| (it.drop, it.filter));
+        let [chains, usual_chains] = [self, &usual].map(|it| (it.z_drop, it.filter));
         if chains != usual_chains {
             return Err("-W, -D or -d is not bwa's default");
         }
         if self.most_occurrences < 1 {
             return Err("-c is below 1");
         }
-        let GapPrices { open_deletion, extend_deletion, open_insertion, extend_insertion } =
+        let GapPenalties { open_deletion, extend_deletion, open_insertion, extend_insertion } =
             self.gaps;
         let scoring = Scoring {
             matching: self.matching,
@@ -198,7 +198,7 @@ impl Settings {
             extend_deletion,
             open_insertion,
             extend_insertion,
-            clip: self.clips,
+            clip: self.clip_penalties,
             band: self.band,
             most_occurrences: self.most_occurrences.unsigned_abs().into(),
         };
@@ -219,7 +219,7 @@ impl Settings {
     }
 
     /// Score of two bases, of which that of the reference is known. To [`GAP`] bwa gives what its
-    /// table has behind the row of the base: the score of the next one against A.
+    /// table has after the row of the base: the score of the next one against A.
     pub(super) fn score(&self, code: u8, base: u8) -> i32 {
         if code == base {
             self.matching
@@ -230,7 +230,7 @@ impl Settings {
         }
     }
 
-    /// Score of two strings of one length, base by base.
+    /// Score of two sequences of one length, base by base.
     pub(super) fn score_of(&self, codes: &[u8], bases: &[u8]) -> i32 {
         // Two plain counts, for which the compiler has instructions of many bases at once.
         let unknown = codes.iter().filter(|&&code| code > 3).count();
@@ -245,7 +245,7 @@ impl Settings {
     pub(super) fn only_matches_score(&self) -> bool {
         let gaps = &self.gaps;
         let opened = gaps.open_deletion.min(gaps.open_insertion);
-        // Scores have 8 bits: a mismatch of high price may be worth something.
+        // Scores have 8 bits: a mismatch of high penalty may be worth something.
         let of_mismatch = self.score(0, 1);
         opened.min(gaps.extend_deletion).min(gaps.extend_insertion) >= 0
             && of_mismatch <= 0

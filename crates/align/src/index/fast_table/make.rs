@@ -4,10 +4,10 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use super::super::error::BuildError;
+use super::super::kmer_table::{KmerTable, short_suffixes};
 use super::super::memory::{Large, reserved};
 use super::super::packed::Packed;
-use super::super::starts::{Starts, short_suffixes};
-use super::{FastTable, MOST_START_BASES, SEED_BASES, repeats};
+use super::{FastTable, MOST_KMER_BASES, SEED_BASES, repeats};
 
 impl FastTable {
     /// The least memory in which they are made, besides the packed bases.
@@ -25,18 +25,18 @@ impl FastTable {
         let bases = packed.bases();
         let left = memory_bytes.saturating_sub(Self::size_bytes(bases));
         let repeated = repeats::flags(packed, left, threads)?;
-        let start_bases = Starts::bases_for(bases, MOST_START_BASES);
-        let short = short_suffixes(2 * bases, start_bases, |at| packed.symbol(at));
-        let (rows, carries) = starts(packed, start_bases, &short)?;
+        let kmer_bases = KmerTable::bases_for(bases, MOST_KMER_BASES);
+        let short = short_suffixes(2 * bases, kmer_bases, |at| packed.symbol(at));
+        let (rows, carries) = kmer_table(packed, kmer_bases, &short)?;
         let packed_crc = packed.crc();
-        let starts = Arc::new(Starts::new(start_bases, carries, rows, short));
-        Ok(Self { bases, packed_crc, starts, repeated })
+        let kmer_table = Arc::new(KmerTable::new(kmer_bases, carries, rows, short));
+        Ok(Self { bases, packed_crc, kmer_table, repeated })
     }
 }
 
-/// Strings of `length` bases: the one at hand and its reverse complement, as numbers.
+/// K-mers of `length` bases: the one at hand and its reverse complement, as numbers.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Strings {
+pub(super) struct RollingKmer {
     mask: u64,
     top: u32,
     length: usize,
@@ -45,13 +45,13 @@ pub(super) struct Strings {
     pub(super) reverse: u64,
 }
 
-impl Strings {
+impl RollingKmer {
     pub(super) fn new(length: usize) -> Self {
         let bits = 2 * length as u32;
         Self { mask: (1 << bits) - 1, top: bits - 2, length, seen: 0, forward: 0, reverse: 0 }
     }
 
-    /// Goes on by one base. Whether there are enough for a string.
+    /// Goes on by one base. Whether there are enough for a k-mer.
     #[inline]
     pub(super) fn push(&mut self, base: u64) -> bool {
         self.forward = (self.forward << 2 | base) & self.mask;
@@ -61,7 +61,7 @@ impl Strings {
     }
 }
 
-/// The symbols of `T` on both sides of the border between its strands, for the strings across it.
+/// The symbols of `T` on both sides of the border between its strands, for the k-mers across it.
 pub(super) fn across_border(packed: &Packed, length: usize) -> impl Iterator<Item = u64> {
     let (bases, sidecars) = (packed.bases(), length as u64 - 1);
     let places = bases.saturating_sub(sidecars)..(bases + sidecars).min(2 * bases);
@@ -75,9 +75,9 @@ pub(super) fn forward(packed: &Packed) -> impl Iterator<Item = u64> {
     bases.take(packed.bases() as usize)
 }
 
-/// The first row of each string of `length` bases and the number of rows, in 32 bits, and where
+/// The first row of each k-mer of `length` bases and the number of rows, in 32 bits, and where
 /// the higher bits change.
-fn starts(
+fn kmer_table(
     packed: &Packed,
     length: usize,
     short: &[u64],
@@ -85,7 +85,7 @@ fn starts(
     let count = 1_usize << (2 * length);
     let mut counts = reserved::<u32>(count as u64 + 1)?;
     counts.resize(count + 1, 0);
-    // Strings that occur 2^32 times and more, as often as that.
+    // K-mers that occur 2^32 times and more, as often as that.
     let mut overflows = Vec::new();
     let mut add = |number: u64| {
         let entry = &mut counts[number as usize];
@@ -94,17 +94,17 @@ fn starts(
             overflows.push(number);
         }
     };
-    let mut strings = Strings::new(length);
+    let mut kmer = RollingKmer::new(length);
     for base in forward(packed) {
-        if strings.push(base) {
-            add(strings.forward);
-            add(strings.reverse);
+        if kmer.push(base) {
+            add(kmer.forward);
+            add(kmer.reverse);
         }
     }
-    let mut strings = Strings::new(length);
+    let mut kmer = RollingKmer::new(length);
     for base in across_border(packed, length) {
-        if strings.push(base) {
-            add(strings.forward);
+        if kmer.push(base) {
+            add(kmer.forward);
         }
     }
     overflows.sort_unstable();

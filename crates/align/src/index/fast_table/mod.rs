@@ -2,7 +2,7 @@
 //!
 //! Two tables of `T`, the forward strand and its reverse complement:
 //!
-//! * **starts**: for each string of `k` bases, how many suffixes of `T` and its sentinel are
+//! * **starts**: for each k-mer of `k` bases, how many suffixes of `T` and its sentinel are
 //!   smaller, which is the first row of those that begin with it. A search starts `k` bases in.
 //!   `k` is the largest with `4^k <= bases / 8` (`bases` of one strand), so it takes at most half
 //!   a byte a base.
@@ -21,8 +21,8 @@
 //! | 28 | 4 | number of carries |
 //! | 32 | 4 | CRC-32 of all that follows the header |
 //! | 36 | 28 | zero |
-//! | 64 | 8 each | carries: the first strings whose row reaches 2^32, 2 * 2^32, ... |
-//! | | 4 each | the low 32 bits of the rows of all `4^k` strings, then of their end |
+//! | 64 | 8 each | carries: the first k-mers whose row reaches 2^32, 2 * 2^32, ... |
+//! | | 4 each | the low 32 bits of the rows of all `4^k` k-mers, then of their end |
 //! | | 8 each | the repeated bits, the first in the lowest bit |
 
 mod make;
@@ -34,15 +34,15 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::kmer_table::{KmerTable, short_suffixes, symbol};
 use super::memory::Large;
 use super::read::Parts;
-use super::starts::{Starts, short_suffixes, symbol};
 
-/// Bases of the strings whose repeats are flagged: bwa's least seed length.
+/// Bases of the k-mers whose repeats are flagged: bwa's least seed length.
 pub(crate) const SEED_BASES: usize = 19;
 
-/// Bases of the strings whose rows are in the table, at most.
-const MOST_START_BASES: usize = 15;
+/// Bases of the k-mers whose rows are in the table, at most.
+const MOST_KMER_BASES: usize = 15;
 
 const MAGIC: &[u8; 8] = b"SLFAST1\n";
 const HEADER_BYTES: usize = 64;
@@ -55,7 +55,7 @@ const CHUNK_BYTES: usize = 1 << 20;
 pub struct FastTable {
     bases: u64,
     packed_crc: u32,
-    starts: Arc<Starts>,
+    kmer_table: Arc<KmerTable>,
     repeated: Large<u64>,
 }
 
@@ -88,15 +88,15 @@ impl FastTable {
     /// Size of the tables of a genome of so many bases, in a file and, nearly, in memory.
     #[must_use]
     pub fn size_bytes(bases: u64) -> u64 {
-        let (starts, carries) =
-            ((1 << (2 * Starts::bases_for(bases, MOST_START_BASES))) + 1, (2 * bases + 1) >> 32);
-        HEADER_BYTES as u64 + 8 * carries + 4 * starts + 8 * bases.div_ceil(64)
+        let (kmer_table, carries) =
+            ((1 << (2 * KmerTable::bases_for(bases, MOST_KMER_BASES))) + 1, (2 * bases + 1) >> 32);
+        HEADER_BYTES as u64 + 8 * carries + 4 * kmer_table + 8 * bases.div_ceil(64)
     }
 
-    /// The first rows of strings.
+    /// The first rows of k-mers.
     #[must_use]
-    pub(crate) fn starts(&self) -> &Arc<Starts> {
-        &self.starts
+    pub(crate) fn kmer_table(&self) -> &Arc<KmerTable> {
+        &self.kmer_table
     }
 
     /// Whether the [`SEED_BASES`] bases at `place` of `T` occur more than once. They must be on
@@ -144,7 +144,7 @@ impl FastTable {
         let mut header = [0; HEADER_BYTES];
         file.read_exact(&mut header).map_err(|_| version())?;
         let word = |at| u32::from_le_bytes([0, 1, 2, 3].map(|i: usize| header[at + i]));
-        let start_bases = word(20) as usize;
+        let kmer_bases = word(20) as usize;
         if &header[..8] != MAGIC || word(24) as usize != SEED_BASES {
             return Err(version());
         }
@@ -152,20 +152,20 @@ impl FastTable {
         let same_bases = header[8..16] == bases.to_le_bytes();
         if !same_bases
             || word(16) != packed_crc
-            || start_bases != Starts::bases_for(bases, MOST_START_BASES)
+            || kmer_bases != KmerTable::bases_for(bases, MOST_KMER_BASES)
         {
             return Err(FastTableError::Foreign(path.to_owned()));
         }
         let damaged = || FastTableError::Damaged(path.to_owned());
-        let starts = (1 << (2 * start_bases)) + 1;
+        let kmer_table = (1 << (2 * kmer_bases)) + 1;
         let repeated = bases.div_ceil(64) as usize;
         let carries = word(28) as usize;
-        if size != (HEADER_BYTES + 8 * carries + 4 * starts + 8 * repeated) as u64 {
+        if size != (HEADER_BYTES + 8 * carries + 4 * kmer_table + 8 * repeated) as u64 {
             return Err(damaged());
         }
         let mut body = Parts::new(file, HEADER_BYTES as u64, threads);
         let carries: Vec<u64> = body.take(carries).map_err(failed)?;
-        let rows: Vec<u32> = body.take(starts).map_err(failed)?;
+        let rows: Vec<u32> = body.take(kmer_table).map_err(failed)?;
         let repeated: Vec<u64> = body.take(repeated).map_err(failed)?;
         let mut crc = crc32fast::Hasher::new();
         let parts: [&[u8]; 3] = [
@@ -177,9 +177,9 @@ impl FastTable {
         if crc.finalize() != word(32) {
             return Err(FastTableError::Damaged(path.to_owned()));
         }
-        let short = short_suffixes(2 * bases, start_bases, |at| symbol(packed, bases, at));
-        let starts = Arc::new(Starts::new(start_bases, carries, rows.into(), short));
-        Ok(Self { bases, packed_crc, starts, repeated: repeated.into() })
+        let short = short_suffixes(2 * bases, kmer_bases, |at| symbol(packed, bases, at));
+        let kmer_table = Arc::new(KmerTable::new(kmer_bases, carries, rows.into(), short));
+        Ok(Self { bases, packed_crc, kmer_table, repeated: repeated.into() })
     }
 
     /// Writes the file. It is gone through twice, for the checksum comes before it.
@@ -194,9 +194,9 @@ impl FastTable {
         header[8..16].copy_from_slice(&self.bases.to_le_bytes());
         let words = [
             self.packed_crc,
-            self.starts.string_bases() as u32,
+            self.kmer_table.kmer_bases() as u32,
             SEED_BASES as u32,
-            self.starts.carries().len() as u32,
+            self.kmer_table.carries().len() as u32,
             crc.finalize(),
         ];
         for (at, word) in words.iter().enumerate() {
@@ -207,8 +207,8 @@ impl FastTable {
     }
 
     fn body(&self, out: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
-        write_numbers(self.starts.carries(), u64::to_le_bytes, out)?;
-        write_numbers(self.starts.rows(), u32::to_le_bytes, out)?;
+        write_numbers(self.kmer_table.carries(), u64::to_le_bytes, out)?;
+        write_numbers(self.kmer_table.rows(), u32::to_le_bytes, out)?;
         write_numbers(&self.repeated, u64::to_le_bytes, out)
     }
 }

@@ -1,6 +1,6 @@
-//! Which strings of [`SEED_BASES`] bases occur more than once in `T`.
+//! Which k-mers of [`SEED_BASES`] bases occur more than once in `T`.
 //!
-//! A string and its reverse complement are counted as one, the smaller: `T` holds both as often.
+//! A k-mer and its reverse complement are counted as one, the smaller: `T` holds both as often.
 //! Their numbers are spread by a bijection, cut by their high bits into parts of equal size, and
 //! each part is sorted with its places; as many parts at a time as the memory holds.
 
@@ -16,16 +16,16 @@ use super::super::error::BuildError;
 use super::super::memory::{Large, reserved};
 use super::super::packed::Packed;
 use super::SEED_BASES;
-use super::make::{Strings, across_border, forward};
+use super::make::{RollingKmer, across_border, forward};
 
-/// Bits of a string.
-const STRING_BITS: u32 = 2 * SEED_BASES as u32;
+/// Bits of a k-mer.
+const KMER_BITS: u32 = 2 * SEED_BASES as u32;
 /// Of these, those that say the part: enough that a part of 2^36 places is not too large.
 const PART_BITS: u32 = 10;
 const PARTS: usize = 1 << PART_BITS;
-/// Bits of a place besides the others of a string in a word.
-const PLACE_BITS: u32 = 64 - (STRING_BITS - PART_BITS);
-/// Stands for a string across the border of the strands, which has no flag.
+/// Bits of a place besides the others of a k-mer in a word.
+const PLACE_BITS: u32 = 64 - (KMER_BITS - PART_BITS);
+/// Stands for a k-mer across the border of the strands, which has no flag.
 const NO_PLACE: u64 = (1 << PLACE_BITS) - 1;
 /// Odd, so that multiplying by it modulo 2^38 is a bijection (2^64 / golden ratio: Knuth, The Art
 /// of Computer Programming 3, 6.4).
@@ -41,7 +41,7 @@ pub(super) fn least_bytes(bases: u64) -> u64 {
     8 * least_entries(bases)
 }
 
-/// One bit for each place of the forward strand: whether the string there is repeated in `T`.
+/// One bit for each place of the forward strand: whether the k-mer there is repeated in `T`.
 pub(super) fn flags(
     packed: &Packed,
     memory_bytes: u64,
@@ -69,30 +69,30 @@ pub(super) fn flags(
 }
 
 fn part_of(spread: u64) -> usize {
-    (spread >> (STRING_BITS - PART_BITS)) as usize
+    (spread >> (KMER_BITS - PART_BITS)) as usize
 }
 
-/// Hands out each string of the forward strand, spread, with its place, and those across the
+/// Hands out each k-mer of the forward strand, spread, with its place, and those across the
 /// border.
 fn for_each(packed: &Packed, take: &mut impl FnMut(u64, u64)) {
-    let spread = |strings: &Strings| {
-        strings.forward.min(strings.reverse).wrapping_mul(SPREAD) & ((1 << STRING_BITS) - 1)
+    let spread = |kmer: &RollingKmer| {
+        kmer.forward.min(kmer.reverse).wrapping_mul(SPREAD) & ((1 << KMER_BITS) - 1)
     };
-    let mut strings = Strings::new(SEED_BASES);
+    let mut kmer = RollingKmer::new(SEED_BASES);
     for (at, base) in forward(packed).enumerate() {
-        if strings.push(base) {
-            take(spread(&strings), at as u64 + 1 - SEED_BASES as u64);
+        if kmer.push(base) {
+            take(spread(&kmer), at as u64 + 1 - SEED_BASES as u64);
         }
     }
-    let mut strings = Strings::new(SEED_BASES);
+    let mut kmer = RollingKmer::new(SEED_BASES);
     for base in across_border(packed, SEED_BASES) {
-        if strings.push(base) {
-            take(spread(&strings), NO_PLACE);
+        if kmer.push(base) {
+            take(spread(&kmer), NO_PLACE);
         }
     }
 }
 
-/// Sets the flags of the strings of some parts.
+/// Sets the flags of the k-mers of some parts.
 fn flag_parts(
     packed: &Packed,
     sizes: &[u64],
@@ -141,7 +141,7 @@ fn flag_parts(
     )
 }
 
-/// Sets the flags of the places whose strings are found more than once in a sorted part.
+/// Sets the flags of the places whose k-mers are found more than once in a sorted part.
 fn flag_equal(sorted: &[u64], flags: &[AtomicU64]) {
     for equal in sorted.chunk_by(|a, b| a >> PLACE_BITS == b >> PLACE_BITS) {
         if equal.len() < 2 {

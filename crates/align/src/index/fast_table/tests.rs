@@ -56,25 +56,25 @@ proptest! {
         prop_assert_eq!(&table, &make(&codes, u64::MAX, 1));
         let text = symbols(&codes);
         let mut seen: HashMap<&[u8], usize> = HashMap::new();
-        text.windows(SEED_BASES).for_each(|string| *seen.entry(string).or_default() += 1);
-        for (place, string) in text.windows(SEED_BASES).enumerate() {
+        text.windows(SEED_BASES).for_each(|kmer| *seen.entry(kmer).or_default() += 1);
+        for (place, kmer) in text.windows(SEED_BASES).enumerate() {
             let on_one_strand = place + SEED_BASES <= codes.len() || place >= codes.len();
             if on_one_strand {
-                prop_assert_eq!(table.is_repeated(place as u64), seen[string] > 1, "{}", place);
+                prop_assert_eq!(table.is_repeated(place as u64), seen[kmer] > 1, "{}", place);
             }
         }
-        let starts = table.starts();
-        let length = starts.string_bases();
+        let kmer_table = table.kmer_table();
+        let length = kmer_table.kmer_bases();
         for number in 0..1_usize << (2 * length) {
-            let string: Vec<u8> =
+            let kmer: Vec<u8> =
                 (0..length).rev().map(|i| (number >> (2 * i) & 3) as u8).collect();
             // A suffix sorts before what it is the start of, as the sentinel is smallest.
-            let smaller = (0..text.len()).filter(|&at| text[at..] < string[..]).count();
-            prop_assert_eq!(starts.start(number), smaller as u64 + 1);
-            let occurrences = text.windows(length).filter(|found| *found == string).count();
-            prop_assert_eq!(starts.occurrences(number), occurrences as u64);
+            let smaller = (0..text.len()).filter(|&at| text[at..] < kmer[..]).count();
+            prop_assert_eq!(kmer_table.first_row(number), smaller as u64 + 1);
+            let occurrences = text.windows(length).filter(|found| *found == kmer).count();
+            prop_assert_eq!(kmer_table.occurrences(number), occurrences as u64);
         }
-        prop_assert_eq!(starts.start(1 << (2 * length)), text.len() as u64 + 1);
+        prop_assert_eq!(kmer_table.first_row(1 << (2 * length)), text.len() as u64 + 1);
     }
 
     #[test]

@@ -196,7 +196,7 @@ impl ModeArguments {
     /// Memory besides that of the index.
     pub(super) fn table_bytes(&self, index: &IndexInfo) -> u64 {
         match self.mode {
-            Mode::Bwa => BwaEngine::starts_bytes(index.bases),
+            Mode::Bwa => BwaEngine::kmer_table_bytes(index.bases),
             Mode::Ungapped => UngappedEngine::table_bytes(index.bases),
             Mode::EndToEnd | Mode::Local => GappedEngine::table_bytes(index.bases),
             Mode::Spliced => SplicedEngine::table_bytes(index.bases),

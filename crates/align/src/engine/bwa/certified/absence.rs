@@ -1,32 +1,32 @@
-//! That no string of [`SEED_BASES`] bases of a read that covers a mismatch occurs in the genome.
+//! That none of a read's k-mers (of [`SEED_BASES`] bases) over a mismatch occurs in the genome.
 //!
-//! A string that does not occur is in no longer one that does. So of each search backwards, which
-//! ends where nothing is left, it follows for several strings at once.
+//! A k-mer that does not occur is in no longer one that does. So of each search backwards, which
+//! ends where nothing is left, it follows for several k-mers at once.
 
-use super::Tables;
+use super::SearchIndex;
 use crate::index::SEED_BASES;
 use crate::search::lockstep::Search;
 use crate::search::prefetch::prefetch;
 use crate::search::rows::Interval;
 use crate::search::text::Bases;
 
-/// The search for one run of neighbouring strings of a read.
+/// The search for one run of neighbouring k-mers of a read.
 #[derive(Debug, Clone)]
 pub(super) struct AbsenceSearch<'a> {
     pub(super) read: &'a Bases,
     /// The read's number, for the caller.
     pub(super) number: usize,
-    /// First string that is not shown to be absent.
+    /// First k-mer that is not shown to be absent.
     first: usize,
-    /// Last string of the run.
+    /// Last k-mer of the run.
     last: usize,
     /// First base of what is searched.
     at: usize,
-    state: State,
+    state: AbsenceState,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum State {
+enum AbsenceState {
     Start,
     Table,
     Searching(Interval),
@@ -35,62 +35,66 @@ enum State {
 }
 
 impl<'a> AbsenceSearch<'a> {
-    /// For the strings that start at `first` to `last`.
+    /// For the k-mers that start at `first` to `last`.
     pub(super) fn new(read: &'a Bases, number: usize, first: usize, last: usize) -> Self {
-        Self { read, number, first, last, at: 0, state: State::Start }
+        Self { read, number, first, last, at: 0, state: AbsenceState::Start }
     }
 
-    /// The first string of the run that occurs, and the last one of the run.
+    /// The first k-mer of the run that occurs, and the last one of the run.
     pub(super) fn present(&self) -> Option<[usize; 2]> {
-        matches!(self.state, State::Present).then_some([self.first, self.last])
+        matches!(self.state, AbsenceState::Present).then_some([self.first, self.last])
     }
 
-    /// What begins at `at` and ends with string `first` occurs as `interval` says.
+    /// What begins at `at` and ends with k-mer `first` occurs as `interval` says.
     #[inline(always)]
-    fn go_on(&mut self, interval: Interval, tables: &Tables<'_>) {
+    fn go_on(&mut self, interval: Interval, search_index: &SearchIndex<'_>) {
         self.state = if interval.count > 0 {
-            tables.rows.prefetch(interval);
-            if self.at == self.first { State::Present } else { State::Searching(interval) }
+            search_index.rows.prefetch(interval);
+            if self.at == self.first {
+                AbsenceState::Present
+            } else {
+                AbsenceState::Searching(interval)
+            }
         } else if self.at >= self.last {
-            State::Absent
+            AbsenceState::Absent
         } else {
             self.first = self.at + 1;
-            State::Start
+            AbsenceState::Start
         };
     }
 
     #[inline(always)]
-    fn start_number(&self, tables: &Tables<'_>) -> usize {
-        self.read.number(self.at, tables.starts.string_bases())
+    fn kmer_number(&self, search_index: &SearchIndex<'_>) -> usize {
+        self.read.number(self.at, search_index.kmer_table.kmer_bases())
     }
 }
 
-impl Search<Tables<'_>> for AbsenceSearch<'_> {
+impl Search<SearchIndex<'_>> for AbsenceSearch<'_> {
     #[inline(always)]
-    fn step(&mut self, tables: &Tables<'_>) -> bool {
-        if let State::Table = self.state {
-            self.go_on(tables.start(self.start_number(tables)), tables);
-        } else if let State::Searching(interval) = self.state {
+    fn step(&mut self, search_index: &SearchIndex<'_>) -> bool {
+        if let AbsenceState::Table = self.state {
+            self.go_on(search_index.start(self.kmer_number(search_index)), search_index);
+        } else if let AbsenceState::Searching(interval) = self.state {
             self.at -= 1;
-            let longer = tables.rows.extend(interval, self.read.base(self.at));
-            self.go_on(longer, tables);
+            let longer = search_index.rows.extend(interval, self.read.base(self.at));
+            self.go_on(longer, search_index);
         }
-        if let State::Start = self.state {
-            self.at = self.first + SEED_BASES - tables.starts.string_bases();
-            prefetch(tables.starts.start_entry(self.start_number(tables)));
-            self.state = State::Table;
+        if let AbsenceState::Start = self.state {
+            self.at = self.first + SEED_BASES - search_index.kmer_table.kmer_bases();
+            prefetch(search_index.kmer_table.entry(self.kmer_number(search_index)));
+            self.state = AbsenceState::Table;
         }
-        !matches!(self.state, State::Absent | State::Present)
+        !matches!(self.state, AbsenceState::Absent | AbsenceState::Present)
     }
 }
 
-/// The runs of strings that cover a mismatch of a read of `length` bases, each as its first and
-/// last string.
+/// The runs of k-mers that cover a mismatch of a read of `length` bases, each as its first and
+/// last k-mer.
 pub(super) fn runs(mismatches: &[usize], length: usize, mut take: impl FnMut(usize, usize)) {
-    let last_string = length - SEED_BASES;
+    let last_kmer = length - SEED_BASES;
     let mut open: Option<[usize; 2]> = None;
     for &at in mismatches {
-        let [first, last] = [(at + 1).saturating_sub(SEED_BASES), at.min(last_string)];
+        let [first, last] = [(at + 1).saturating_sub(SEED_BASES), at.min(last_kmer)];
         match &mut open {
             Some([_, end]) if first <= *end + 1 => *end = last,
             _ => {

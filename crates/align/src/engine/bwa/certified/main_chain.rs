@@ -1,19 +1,20 @@
 //! Which chain of a read is the one of the region that is known.
 
-use super::{Known, MainChain};
-use crate::engine::bwa::chain::build::{Chains, PlacedSeed};
+use super::{KnownRegion, MainChain};
+use crate::engine::bwa::chain::build::{Chains, Seed};
 
 /// The first chain on the diagonal of `region`, which is the diagonal's. Its region is that one if
-/// all its seeds lie on the diagonal, and its longest, of equal ones the last, is the region's: the
-/// other seeds lie in the region. It holds if no chain is extended before it.
-pub(super) fn main_chain(chains: &Chains, region: Known) -> Option<MainChain> {
-    let on_diagonal = |seed: &PlacedSeed| seed.place - i64::from(seed.base) == region.place as i64;
+/// all its seeds are on the diagonal, and its longest, of equal ones the last, is the region's: the
+/// other seeds are in the region. It holds if no chain is extended before it.
+pub(super) fn main_chain(chains: &Chains, region: KnownRegion) -> Option<MainChain> {
+    let on_diagonal =
+        |seed: &Seed| seed.reference_start - i64::from(seed.read_start) == region.position as i64;
     let mut begun = chains.begun().iter().map(|&chain| chains.seeds(chain));
     let number = begun.position(|seeds| seeds.first().is_some_and(on_diagonal))?;
     let seeds = chains.seeds(chains.begun()[number]);
     let longest = seeds.iter().max_by_key(|seed| seed.length)?;
-    let is_region_s =
-        longest.length as usize == region.seed_bases && longest.base as usize == region.seed_start;
+    let is_region_s = longest.length as usize == region.seed_bases
+        && longest.read_start as usize == region.seed_start;
     (is_region_s && seeds.iter().all(on_diagonal)).then_some(MainChain { number, region })
 }
 
@@ -24,12 +25,12 @@ mod tests {
     use crate::engine::bwa::order::tree::Tree;
     use crate::index::test_view::{SEQUENCES, view_of};
 
-    /// The chains of seeds by their places in `T`, their first bases in the read, and lengths.
+    /// The chains of seeds by reference start, read start and length.
     fn chains_of(seeds: &[[i64; 3]]) -> Chains {
         let (mut chains, mut tree) = (Chains::default(), Tree::default());
-        for &[place, base, length] in seeds {
-            let (base, length) = (base as i32, length as i32);
-            let seed = PlacedSeed { place, base, length, score: length };
+        for &[reference_start, read_start, length] in seeds {
+            let (read_start, length) = (read_start as i32, length as i32);
+            let seed = Seed { reference_start, read_start, length, score: length };
             chains.add(&mut tree, view_of(&SEQUENCES), 10, seed);
         }
         chains.settle(&tree);
@@ -38,13 +39,13 @@ mod tests {
 
     #[test]
     fn the_region_on_the_diagonal_is_that_of_its_longest_seed() {
-        // A read of 100 bases at place 340 with a region of the whole read, from `seed` on.
-        let region = |[start, end]: [usize; 2]| Known {
-            place: 340,
+        // A read of 100 bases at position 340 with a region of the whole read, from `seed` on.
+        let region = |[start, end]: [usize; 2]| KnownRegion {
+            position: 340,
             sequence: 2,
             bases: [0, 100],
-            best: 90,
-            taken: 90,
+            score: 90,
+            true_score: 90,
             seed_bases: end - start,
             seed_start: start,
             mismatches: Mismatches::default(),
@@ -54,8 +55,8 @@ mod tests {
             let main = main_chain(&chains, region(of_region));
             assert_eq!(main.is_some(), expected, "{seeds:?} {of_region:?}");
             if let Some(main) = main {
-                let place = chains.begun()[main.number].place;
-                assert_eq!(place, 340 + seeds[0][1]);
+                let start = chains.begun()[main.number].reference_start;
+                assert_eq!(start, 340 + seeds[0][1]);
                 assert_eq!(main.region.bases, [0, 100]);
             }
         };
@@ -68,7 +69,7 @@ mod tests {
         t(&[[340, 0, 30]], [31, 61], false);
         t(&[[340, 0, 30], [371, 31, 29]], [31, 60], false);
         t(&[[340, 0, 20]], [0, 30], false);
-        // One lies beside the diagonal.
+        // One is off the diagonal.
         t(&[[340, 0, 30], [372, 31, 20]], [0, 30], false);
         // No chain begins on the diagonal.
         t(&[[341, 0, 30], [371, 31, 20]], [0, 30], false);

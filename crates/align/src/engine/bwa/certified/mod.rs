@@ -1,58 +1,58 @@
-//! bwa's answer read off the genome, for reads of which that can be shown.
+//! The certified path: bwa's region of a read, read off the reference, where that can be proved.
 //!
-//! Most reads are in one place with few mismatches, and all of bwa's seeds of such a read are
+//! Most reads have one position with few mismatches, and all of bwa's seeds of such a read are
 //! there and nowhere else. Then bwa finds one chain and extends it to one region, which follows
-//! from the mismatches alone. [`CertifiedPath::certify`] finds the place, shows that this is such
-//! a read, and hands out the region; the engine takes it in place of its own search, and pairs,
-//! scores and writes it as ever. Any other read is the engine's from the start.
+//! from the mismatches alone. [`CertifiedPath::certify`] finds the position, shows that this is
+//! such a read, and hands out the region; the engine takes it in place of its own search, and
+//! pairs, scores and writes it as ever. Any other read is the engine's from the start.
 //!
-//! What is shown, and why it is enough, is with each rule in [`rules`]; `T` is the forward
-//! strand followed by its reverse complement. Per read, many at a time:
+//! What is shown, and why it is enough, is with each rule in [`rules`]. Positions are in doubled
+//! coordinates. Per read, many at a time:
 //!
-//! 1. `place`: a segment that occurs once gives the place.
+//! 1. `unique_segment`: a segment that occurs once gives the position.
 //! 2. `text`: the mismatches there; no more than [`MOST_MISMATCHES`], no other letter than ACGT.
 //! 3. `rules`: no gap pays, the extension takes in all seeds, and they are unique, by the table of
-//!    repeated strings.
-//! 4. `absence`: no string over a mismatch occurs.
+//!    repeated k-mers.
+//! 4. `absence`: no k-mer over a mismatch occurs.
 //!
-//! If only 3 or 4 fail, `matches` and `seeds` find bwa's seeds of the read, and `occurrences` its
+//! If only 3 or 4 fail, `smems` and `seeds` find bwa's seeds of the read, and `occurrences` its
 //! chains, which the engine extends. The engine's search for other reads is by the same modules.
 
 mod absence;
+mod longest_match;
 mod main_chain;
-mod matches;
 mod occurrences;
-mod place;
-mod reach;
 mod regions;
 mod report;
 mod rules;
+mod scratch;
 mod seeds;
-mod work;
+mod smems;
+mod unique_segment;
 
 use std::sync::Arc;
 
 use absence::AbsenceSearch;
 use main_chain::main_chain;
-pub(crate) use matches::{KeptMatches, Match, MatchSearch, Strings};
-pub(crate) use occurrences::{ChainLimits, ChainedRead, Occurrences};
+pub(crate) use occurrences::{ChainLimits, Occurrences, SeededRead};
 pub use report::{CertifiedReads, Verdict};
+pub(crate) use smems::{CollectedSmems, Kmers, Smem, SmemSearch};
 
 pub(crate) use rules::Scoring;
-use seeds::Flags;
-pub(crate) use seeds::{OnDiagonal, Seed, SeedOptions, SeedSearch};
-pub(crate) use work::Work;
+pub(crate) use scratch::CertifiedScratch;
+use seeds::KmerFlags;
+pub(crate) use seeds::{DiagonalFacts, SeedInterval, SeedOptions, SeedSearch};
 
 use crate::cohort::BATCH_READS;
 use crate::engine::Read;
 use crate::engine::bwa::chain::build::Chains;
 use crate::engine::bwa::order::tree::Tree;
 
-use crate::index::{FastTable, IndexParts, IndexView, SEED_BASES, Starts};
+use crate::index::{FastTable, IndexParts, IndexView, KmerTable, SEED_BASES};
 use crate::search::lockstep;
 use crate::search::rows::{Interval, Rows};
 
-/// Reads of so many bases are tried. Shorter ones have no segment to find a place by; in longer
+/// Reads of so many bases are tried. Shorter ones have no segment to find a position by; in longer
 /// ones bwa looks at a chain's seeds once more (from 700 bases on).
 const LENGTHS: std::ops::RangeInclusive<usize> = 40..=500;
 /// More mismatches leave too little to show anything by.
@@ -69,17 +69,17 @@ pub const WORKER_BYTES: u64 =
 
 /// The one region of a read, as bwa finds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Known {
-    /// Where its first base would be in `T`.
-    pub(crate) place: u64,
+pub(crate) struct KnownRegion {
+    /// Where its first base would be in doubled coordinates.
+    pub(crate) position: u64,
     /// Number of the sequence.
     pub(crate) sequence: usize,
     /// Bases of the read in the region: the first, and one past the last.
     pub(crate) bases: [usize; 2],
     /// Best score of the extension.
-    pub(crate) best: i32,
+    pub(crate) score: i32,
     /// Score of the region.
-    pub(crate) taken: i32,
+    pub(crate) true_score: i32,
     /// Bases of the seed that is extended.
     pub(crate) seed_bases: usize,
     /// Its first base in the read.
@@ -89,48 +89,48 @@ pub(crate) struct Known {
 
 /// A read whose chains are known.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Chained {
+pub(crate) struct ChainedRead {
     /// The read's number.
     pub(crate) number: usize,
     /// The chain on the read's diagonal, if its region is known and is of the whole read.
     pub(crate) main: Option<MainChain>,
 }
 
-/// A chain with its region.
+/// The chain of the read's diagonal, with its region.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MainChain {
     /// Its number among the chains.
     pub(crate) number: usize,
-    pub(crate) region: Known,
+    pub(crate) region: KnownRegion,
 }
 
-/// The places of a read's mismatches, in order.
+/// The positions of a read's mismatches, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Mismatches {
-    places: [usize; MOST_MISMATCHES],
+    positions: [usize; MOST_MISMATCHES],
     count: usize,
 }
 
 impl Mismatches {
     fn of(found: &[usize]) -> Self {
-        let mut places = [0; MOST_MISMATCHES];
-        places[..found.len()].copy_from_slice(found);
-        Self { places, count: found.len() }
+        let mut positions = [0; MOST_MISMATCHES];
+        positions[..found.len()].copy_from_slice(found);
+        Self { positions, count: found.len() }
     }
 
     fn get(&self) -> &[usize] {
-        &self.places[..self.count]
+        &self.positions[..self.count]
     }
 }
 
-/// A read that is on a diagonal, with seeds elsewhere too.
+/// A read on a diagonal that is not certified: it has seeds elsewhere too.
 #[derive(Debug, Clone, Copy)]
-struct Diagonal {
+struct DiagonalRead {
     number: usize,
-    place: u64,
+    position: u64,
     mismatches: Mismatches,
     /// The region on the diagonal, if it is known.
-    region: Option<Known>,
+    region: Option<KnownRegion>,
 }
 
 /// The path, for one genome and one set of scores.
@@ -141,161 +141,165 @@ pub(crate) struct CertifiedPath {
     reads: Arc<CertifiedReads>,
 }
 
-/// What the searches read.
+/// The index that searches read: the BWT, and the k-mer table at which they start.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Tables<'a> {
+pub(crate) struct SearchIndex<'a> {
     pub(crate) rows: Rows<'a>,
-    /// Where they begin.
-    starts: &'a Starts,
+    kmer_table: &'a KmerTable,
 }
 
-impl<'a> Tables<'a> {
-    pub(crate) fn new(parts: IndexParts<'a>, starts: &'a Starts) -> Self {
-        Self { rows: Rows::new(parts), starts }
+impl<'a> SearchIndex<'a> {
+    pub(crate) fn new(parts: IndexParts<'a>, kmer_table: &'a KmerTable) -> Self {
+        Self { rows: Rows::new(parts), kmer_table }
     }
 
-    /// The rows of string `number`.
+    /// The suffix array interval of k-mer `number`.
     #[inline]
     fn start(&self, number: usize) -> Interval {
-        Interval::of_string(self.starts, number)
+        Interval::of_kmer(self.kmer_table, number)
     }
 }
 
 impl CertifiedPath {
-    /// `reads` counts what becomes of the reads.
+    /// `reads` counts the verdicts.
     pub(crate) fn new(table: Arc<FastTable>, scoring: Scoring, reads: Arc<CertifiedReads>) -> Self {
         Self { table, scoring, reads }
     }
 
     /// Finds the regions of those reads of a batch of which they can be shown; see
-    /// [`Work::known`].
+    /// [`CertifiedScratch::known`].
     pub(crate) fn certify<'r>(
         &self,
         index: IndexView<'_>,
         reads: impl ExactSizeIterator<Item = &'r Read<'r>>,
-        work: &mut Work,
+        scratch: &mut CertifiedScratch,
     ) {
         let count = reads.len();
-        work.know_nothing(count);
-        if work.pause > 0 {
-            work.pause -= 1;
+        scratch.reset(count);
+        if scratch.pause > 0 {
+            scratch.pause -= 1;
             self.reads.add_untried(count);
             return;
         }
-        work.take(reads);
-        let tables = Tables::new(index.parts, self.table.starts());
-        for attempt in 0..place::TRIES {
-            self.find_places(index, tables, work, attempt);
+        scratch.take(reads);
+        let search_index = SearchIndex::new(index.parts, self.table.kmer_table());
+        for attempt in 0..unique_segment::TRIES {
+            self.find_positions(index, search_index, scratch, attempt);
         }
-        self.show_absence(tables, work);
-        self.chain(index, tables, work);
-        work.weigh_gain();
-        self.reads.add(&work.verdicts);
+        self.show_absence(search_index, scratch);
+        self.chain(index, search_index, scratch);
+        scratch.pause_without_gain();
+        self.reads.add(&scratch.verdicts);
     }
 
     /// Finds the seeds and chains of the reads that are on a diagonal and whose region is not
     /// known.
-    fn chain(&self, index: IndexView<'_>, tables: Tables<'_>, work: &mut Work) {
-        let packed_reads = std::mem::take(&mut work.reads);
-        let verdicts = &mut work.verdicts;
-        let over = &work.over;
-        let mut seeds = std::mem::take(&mut work.seeds);
-        if seeds.len() < work.diagonals.len() {
-            seeds.resize_with(work.diagonals.len(), Vec::new);
+    fn chain(
+        &self,
+        index: IndexView<'_>,
+        search_index: SearchIndex<'_>,
+        scratch: &mut CertifiedScratch,
+    ) {
+        let packed_reads = std::mem::take(&mut scratch.reads);
+        let verdicts = &mut scratch.verdicts;
+        let crossing = &scratch.crossing;
+        let mut seeds = std::mem::take(&mut scratch.seeds);
+        if seeds.len() < scratch.diagonals.len() {
+            seeds.resize_with(scratch.diagonals.len(), Vec::new);
         }
         let search = |(diagonal, seeds)| {
-            let diagonal: &Diagonal = diagonal;
+            let diagonal: &DiagonalRead = diagonal;
             let read = &packed_reads[diagonal.number];
-            let repeated = self.repeated(diagonal.place, read.len());
+            let repeated = self.repeated(diagonal.position, read.len());
             let [first, after] = [diagonal.number, diagonal.number + 1]
-                .map(|number| over.partition_point(|&(of, _)| of < number));
-            let known = OnDiagonal { mismatches: diagonal.mismatches, repeated };
-            SeedSearch::new(read, SeedOptions::USUAL, Some(known), &over[first..after], seeds)
+                .map(|number| crossing.partition_point(|&(of, _)| of < number));
+            let known = DiagonalFacts { mismatches: diagonal.mismatches, repeated };
+            SeedSearch::new(read, SeedOptions::USUAL, Some(known), &crossing[first..after], seeds)
         };
-        let mut searches: Vec<_> = work.diagonals.iter().zip(&mut seeds).map(search).collect();
-        lockstep::run(&mut searches, &tables, &mut work.active);
+        let mut searches: Vec<_> = scratch.diagonals.iter().zip(&mut seeds).map(search).collect();
+        lockstep::run(&mut searches, &search_index, &mut scratch.active);
         let limits = self.scoring.limits();
-        work.occurrences.clear();
+        scratch.occurrences.clear();
         // What an earlier batch needed more of.
-        work.chains.iter_mut().for_each(Chains::clear);
+        scratch.chains.iter_mut().for_each(Chains::clear);
         for search in &mut searches {
             let gave_up = search.gave_up;
-            search.gave_up = gave_up || !work.occurrences.add(search.seeds, limits);
+            search.gave_up = gave_up || !scratch.occurrences.add(search.seeds, limits);
         }
-        work.occurrences.find(&tables.rows, &mut work.active);
-        work.chained.clear();
+        scratch.occurrences.find(&search_index.rows, &mut scratch.active);
+        scratch.chained.clear();
         let mut next = 0;
-        for (search, diagonal) in searches.iter().zip(&work.diagonals) {
+        for (search, diagonal) in searches.iter().zip(&scratch.diagonals) {
             verdicts[diagonal.number] = Verdict::Seeds;
             if search.gave_up {
                 continue;
             }
-            if work.chains.len() == work.chained.len() {
-                work.chains.push(Chains::default());
+            if scratch.chains.len() == scratch.chained.len() {
+                scratch.chains.push(Chains::default());
             }
-            let chains = &mut work.chains[work.chained.len()];
+            let chains = &mut scratch.chains[scratch.chained.len()];
             let length = packed_reads[diagonal.number].len();
-            let read = ChainedRead { seeds: search.seeds, length, place: diagonal.place };
-            work.occurrences.chain(&mut next, read, index, limits, chains);
+            let read = SeededRead { seeds: search.seeds, length, position: diagonal.position };
+            scratch.occurrences.chain(&mut next, read, index, limits, chains);
             verdicts[diagonal.number] = Verdict::Chained;
             let whole = diagonal.region.filter(|region| region.bases == [0, length]);
             let main = whole.and_then(|region| main_chain(chains, region));
-            work.chained.push(Chained { number: diagonal.number, main });
+            scratch.chained.push(ChainedRead { number: diagonal.number, main });
         }
         drop(searches);
-        (work.reads, work.seeds) = (packed_reads, seeds);
+        (scratch.reads, scratch.seeds) = (packed_reads, seeds);
     }
 
-    /// Which strings of a read of `length` bases on the diagonal from `place` are repeated.
-    fn repeated(&self, place: u64, length: usize) -> Flags {
-        let mut flags = Flags::default();
+    /// Which k-mers of a read of `length` bases on the diagonal from `position` are repeated.
+    fn repeated(&self, position: u64, length: usize) -> KmerFlags {
+        let mut flags = KmerFlags::default();
         for at in 0..=length - SEED_BASES {
-            flags.set(at, self.table.is_repeated(place + at as u64));
+            flags.set(at, self.table.is_repeated(position + at as u64));
         }
         flags
     }
 
-    /// Searches for strings over mismatches that occur; takes back the regions of reads that have
+    /// Searches for k-mers over mismatches that occur; takes back the regions of reads that have
     /// one, and finds their matches.
-    fn show_absence(&self, tables: Tables<'_>, work: &mut Work) {
-        let packed_reads = std::mem::take(&mut work.reads);
+    fn show_absence(&self, search_index: SearchIndex<'_>, scratch: &mut CertifiedScratch) {
+        let packed_reads = std::mem::take(&mut scratch.reads);
         let mut searches = Vec::new();
-        let known = work.known.iter().enumerate();
+        let known = scratch.known.iter().enumerate();
         let known = known.filter_map(|(number, known)| Some((number, known.as_ref()?.mismatches)));
-        let diagonals = work.diagonals.iter().map(|d| (d.number, d.mismatches));
+        let diagonals = scratch.diagonals.iter().map(|d| (d.number, d.mismatches));
         for (number, mismatches) in known.chain(diagonals) {
             let read = &packed_reads[number];
             absence::runs(mismatches.get(), read.len(), |first, last| {
                 searches.push(AbsenceSearch::new(read, number, first, last));
             });
         }
-        lockstep::run(&mut searches, &tables, &mut work.active);
-        let mut matches = std::mem::take(&mut work.matches);
-        if matches.len() < searches.len() {
-            matches.resize_with(searches.len(), Vec::new);
+        lockstep::run(&mut searches, &search_index, &mut scratch.active);
+        let mut smems = std::mem::take(&mut scratch.smems);
+        if smems.len() < searches.len() {
+            smems.resize_with(searches.len(), Vec::new);
         }
-        let matching = searches.iter().zip(&mut matches).filter_map(|(search, found)| {
-            let strings = Strings { bases: SEED_BASES, places: search.present()? };
+        let matching = searches.iter().zip(&mut smems).filter_map(|(search, found)| {
+            let kmers = Kmers { bases: SEED_BASES, positions: search.present()? };
             found.clear();
-            let search = MatchSearch::new(search.read, search.number, strings, 1, false);
-            Some(KeptMatches { search, found })
+            let search = SmemSearch::new(search.read, search.number, kmers, 1, false);
+            Some(CollectedSmems { search, found })
         });
         let mut matching: Vec<_> = matching.collect();
-        lockstep::run(&mut matching, &tables, &mut work.active);
-        work.over.clear();
-        for KeptMatches { search, found } in &matching {
-            work.over.extend(found.iter().map(|&found| (search.number, found)));
-            let (number, region) = (search.number, work.known[search.number].take());
-            if let Some(Known { place, mismatches, .. }) = region {
-                work.take_diagonal(Diagonal { number, place, mismatches, region });
+        lockstep::run(&mut matching, &search_index, &mut scratch.active);
+        scratch.crossing.clear();
+        for CollectedSmems { search, found } in &matching {
+            scratch.crossing.extend(found.iter().map(|&found| (search.number, found)));
+            let (number, region) = (search.number, scratch.known[search.number].take());
+            if let Some(KnownRegion { position, mismatches, .. }) = region {
+                scratch.take_diagonal(DiagonalRead { number, position, mismatches, region });
             }
         }
         drop(matching);
-        work.matches = matches;
+        scratch.smems = smems;
         // What covers two mismatches was found twice.
-        work.over.sort_unstable_by_key(|&(number, found)| (number, found.bases));
-        work.over.dedup();
-        work.reads = packed_reads;
+        scratch.crossing.sort_unstable_by_key(|&(number, found)| (number, found.bases));
+        scratch.crossing.dedup();
+        scratch.reads = packed_reads;
     }
 }
 

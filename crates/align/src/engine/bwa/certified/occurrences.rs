@@ -1,25 +1,25 @@
 //! From the seeds of many reads to their chains: where each seed occurs.
 
-use super::seeds::Seed;
-use crate::engine::bwa::chain::build::{Chains, PlacedSeed};
+use super::seeds::SeedInterval;
+use crate::engine::bwa::chain::build::{Chains, Seed};
 use crate::engine::bwa::order::tree::Tree;
 use crate::index::IndexView;
 use crate::search::lockstep::{self, Search};
 use crate::search::rows::{Rows, Walk};
 
-/// A row on its way to its place.
+/// The position of a row of the suffix array (`bwt_sa`): a walk to the next sampled row.
 #[derive(Debug, Clone, Copy)]
-struct RowSearch {
+struct Locate {
     walk: Walk,
-    place: u64,
+    position: u64,
 }
 
-impl Search<Rows<'_>> for RowSearch {
+impl Search<Rows<'_>> for Locate {
     #[inline(always)]
     fn step(&mut self, rows: &Rows<'_>) -> bool {
         match rows.step(&mut self.walk) {
-            Some(place) => {
-                self.place = place;
+            Some(position) => {
+                self.position = position;
                 false
             }
             None => {
@@ -30,19 +30,19 @@ impl Search<Rows<'_>> for RowSearch {
     }
 }
 
-/// What chains follow from seeds next to them.
+/// Options of chaining.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ChainLimits {
     /// Diagonals so far apart are of one chain (`-w`).
     pub(crate) band: i64,
-    /// Of a seed that occurs more often, only so many places are taken (`-c`).
+    /// Of a seed that occurs more often, only so many positions are taken (`-c`).
     pub(crate) most_occurrences: u64,
 }
 
-/// The places of rows, looked up together.
+/// The positions of seeds: rows of the suffix array, looked up together.
 #[derive(Debug, Default)]
 pub(crate) struct Occurrences {
-    searches: Vec<RowSearch>,
+    searches: Vec<Locate>,
     /// Chains of one read at a time.
     tree: Tree,
 }
@@ -52,8 +52,8 @@ impl Occurrences {
     const MOST: u64 = 4000;
     /// Rows that a batch may have looked up together, ten times what batches have mostly.
     pub(crate) const MOST_TOGETHER: u64 = 1 << 16;
-    /// Memory of a row on its way.
-    pub(super) const ROW_BYTES: u64 = size_of::<RowSearch>() as u64;
+    /// Memory of a row that is looked up.
+    pub(super) const ROW_BYTES: u64 = size_of::<Locate>() as u64;
 
     pub(crate) fn clear(&mut self) {
         self.searches.clear();
@@ -68,7 +68,7 @@ impl Occurrences {
 
     /// Adds the rows of a read's seeds, in bwa's order of seeds, which this makes. False, and none
     /// is added, if there are too many.
-    pub(super) fn add(&mut self, seeds: &mut [Seed], limits: ChainLimits) -> bool {
+    pub(super) fn add(&mut self, seeds: &mut [SeedInterval], limits: ChainLimits) -> bool {
         seeds.sort_unstable_by_key(|seed| seed.bases);
         let rows = limits.rows_of(seeds);
         if rows > Self::MOST || rows + self.rows() > Self::MOST_TOGETHER {
@@ -79,11 +79,11 @@ impl Occurrences {
     }
 
     /// Adds the rows of a read's seeds, which are in bwa's order.
-    pub(crate) fn add_all(&mut self, seeds: &[Seed], limits: ChainLimits) {
+    pub(crate) fn add_all(&mut self, seeds: &[SeedInterval], limits: ChainLimits) {
         for rows in seeds.iter().filter_map(|seed| seed.rows) {
             let taken = taken(rows.count, limits.most_occurrences);
             let walks = taken.map(|at| Walk { row: rows.first + at, steps: 0 });
-            self.searches.extend(walks.map(|walk| RowSearch { walk, place: 0 }));
+            self.searches.extend(walks.map(|walk| Locate { walk, position: 0 }));
         }
     }
 
@@ -93,11 +93,11 @@ impl Occurrences {
     }
 
     /// Makes the chains of the next read, in the order in which they were added; its diagonal
-    /// begins at `place`.
+    /// begins at `position`.
     pub(crate) fn chain(
         &mut self,
         next: &mut usize,
-        read: ChainedRead<'_>,
+        read: SeededRead<'_>,
         index: IndexView<'_>,
         limits: ChainLimits,
         chains: &mut Chains,
@@ -106,18 +106,19 @@ impl Occurrences {
         chains.clear();
         chains.repetitive = repetitive(read.seeds, read.length, limits.most_occurrences);
         for seed in read.seeds {
-            let (base, length) = (seed.bases[0] as i32, (seed.bases[1] - seed.bases[0]) as i32);
-            let mut add = |place: u64| {
-                let place = place as i64;
-                let placed = PlacedSeed { place, base, length, score: length };
+            let (read_start, length) =
+                (seed.bases[0] as i32, (seed.bases[1] - seed.bases[0]) as i32);
+            let mut add = |position: u64| {
+                let reference_start = position as i64;
+                let placed = Seed { reference_start, read_start, length, score: length };
                 chains.add(tree, index, limits.band, placed);
             };
             if seed.rows.is_none() {
-                add(read.place + seed.bases[0] as u64);
+                add(read.position + seed.bases[0] as u64);
                 continue;
             }
             let count = taken(seed.occurrences(), limits.most_occurrences).len();
-            searches[*next..*next + count].iter().for_each(|search| add(search.place));
+            searches[*next..*next + count].iter().for_each(|search| add(search.position));
             *next += count;
         }
         chains.settle(tree);
@@ -126,18 +127,18 @@ impl Occurrences {
 
 impl ChainLimits {
     /// How many rows are looked up for seeds.
-    pub(crate) fn rows_of(&self, seeds: &[Seed]) -> u64 {
+    pub(crate) fn rows_of(&self, seeds: &[SeedInterval]) -> u64 {
         seeds.iter().map(|seed| seed.occurrences().min(self.most_occurrences)).sum()
     }
 }
 
 /// A read whose seeds are known.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ChainedRead<'a> {
-    pub(crate) seeds: &'a [Seed],
+pub(crate) struct SeededRead<'a> {
+    pub(crate) seeds: &'a [SeedInterval],
     pub(crate) length: usize,
     /// Where its diagonal begins, if it has one.
-    pub(crate) place: u64,
+    pub(crate) position: u64,
 }
 
 /// Which rows of a seed bwa takes: of one that occurs more often than `most`, every so-manieth, and
@@ -149,7 +150,7 @@ fn taken(occurrences: u64, most: u64) -> impl ExactSizeIterator<Item = u64> {
 }
 
 /// Share of the read's bases in seeds, in order, that occur more than `most` times.
-fn repetitive(seeds: &[Seed], length: usize, most: u64) -> f32 {
+fn repetitive(seeds: &[SeedInterval], length: usize, most: u64) -> f32 {
     let (mut covered, mut open) = (0, [0, 0]);
     for seed in seeds.iter().filter(|seed| seed.occurrences() > most) {
         let [start, end] = seed.bases;
@@ -191,8 +192,8 @@ mod tests {
         assert_eq!(taken(1001, 500).last(), Some(998));
     }
 
-    fn seed(bases: [usize; 2], count: u64) -> Seed {
-        Seed { bases, rows: Some(Interval { first: 0, count }) }
+    fn seed(bases: [usize; 2], count: u64) -> SeedInterval {
+        SeedInterval { bases, rows: Some(Interval { first: 0, count }) }
     }
 
     proptest! {

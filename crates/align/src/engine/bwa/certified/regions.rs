@@ -1,104 +1,116 @@
-//! The places of reads, and the regions there.
+//! The positions of reads, and the regions there.
 
-use super::place::PlaceSearch;
 use super::rules::{self, GREATEST_SHIFT};
-use super::{CertifiedPath, Diagonal, Known, MOST_MISMATCHES, Mismatches, Tables, Verdict, Work};
+use super::unique_segment::UniqueSegmentSearch;
+use super::{
+    CertifiedPath, CertifiedScratch, DiagonalRead, KnownRegion, MOST_MISMATCHES, Mismatches,
+    SearchIndex, Verdict,
+};
 use crate::index::IndexView;
 use crate::search::text::{Bases, Genome};
 use crate::search::{lockstep, prefetch};
 
-/// A place in `T`.
+/// A position of a read, in doubled coordinates.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Spot {
-    pub(super) place: u64,
+pub(super) struct ReadPosition {
+    pub(super) position: u64,
     pub(super) sequence: usize,
     pub(super) alternate: bool,
 }
 
-/// The place, if `length` bases are there in one sequence, and so far from the ends of the strand
-/// that a window around them does not reach over.
-pub(super) fn spot(index: IndexView<'_>, place: u64, length: usize) -> Option<Spot> {
+/// The position, if `length` bases are there in one sequence, and so far from the ends of the
+/// strand that a window around them does not reach over.
+pub(super) fn spot(index: IndexView<'_>, position: u64, length: usize) -> Option<ReadPosition> {
     let (bases, margin, length) = (index.parts.bases, GREATEST_SHIFT as u64, length as u64);
-    let strand_start = if place < bases { 0 } else { bases };
-    let inside = place >= strand_start + margin && place + length + margin <= strand_start + bases;
+    let strand_start = if position < bases { 0 } else { bases };
+    let inside =
+        position >= strand_start + margin && position + length + margin <= strand_start + bases;
     if !inside {
         return None;
     }
-    let start = if place < bases { place } else { 2 * bases - place - length };
+    let start = if position < bases { position } else { 2 * bases - position - length };
     let number = index.sequences.partition_point(|sequence| sequence.end <= start);
     let sequence = index.sequences.get(number)?;
     let in_one = start + length <= sequence.end;
-    in_one.then_some(Spot { place, sequence: number, alternate: sequence.alternate })
+    in_one.then_some(ReadPosition { position, sequence: number, alternate: sequence.alternate })
 }
 
 impl CertifiedPath {
-    /// Looks for the places of the reads that have none yet, and applies the rules to those found.
-    pub(super) fn find_places(
+    /// Looks for the positions of the reads that have none yet, and applies the rules to those
+    /// found.
+    pub(super) fn find_positions(
         &self,
         index: IndexView<'_>,
-        tables: Tables<'_>,
-        work: &mut Work,
+        search_index: SearchIndex<'_>,
+        scratch: &mut CertifiedScratch,
         attempt: usize,
     ) {
-        let packed_reads = std::mem::take(&mut work.reads);
-        let unplaced = work.verdicts.iter().enumerate().filter(|&(_, &v)| v == Verdict::Unplaced);
+        let packed_reads = std::mem::take(&mut scratch.reads);
+        let unplaced =
+            scratch.verdicts.iter().enumerate().filter(|&(_, &v)| v == Verdict::Unplaced);
         let mut searches: Vec<_> =
-            unplaced.map(|(i, _)| PlaceSearch::new(&packed_reads[i], i, attempt)).collect();
-        lockstep::run(&mut searches, &tables, &mut work.active);
+            unplaced.map(|(i, _)| UniqueSegmentSearch::new(&packed_reads[i], i, attempt)).collect();
+        lockstep::run(&mut searches, &search_index, &mut scratch.active);
         let genome = Genome { packed: index.parts.packed, bases: index.parts.bases };
         let found: Vec<_> = searches
             .iter()
             .filter_map(|search| {
-                let spot = spot(index, search.place()?, packed_reads[search.number].len())?;
-                genome.prefetch(spot.place, packed_reads[search.number].len());
-                prefetch::prefetch(self.table.repeated_entry(spot.place));
+                let spot = spot(index, search.position()?, packed_reads[search.number].len())?;
+                genome.prefetch(spot.position, packed_reads[search.number].len());
+                prefetch::prefetch(self.table.repeated_entry(spot.position));
                 Some((search.number, spot))
             })
             .collect();
         for (number, spot) in found {
-            self.take_place(&packed_reads[number], (number, spot), genome, work);
+            self.take_position(&packed_reads[number], (number, spot), genome, scratch);
         }
-        work.reads = packed_reads;
+        scratch.reads = packed_reads;
     }
 
-    /// Applies the rules to read `number` at its place.
-    fn take_place(
+    /// Applies the rules to read `number` at its position.
+    fn take_position(
         &self,
         read: &Bases,
-        (number, spot): (usize, Spot),
+        (number, spot): (usize, ReadPosition),
         genome: Genome<'_>,
-        work: &mut Work,
+        scratch: &mut CertifiedScratch,
     ) {
-        let (from, length) = (spot.place - GREATEST_SHIFT as u64, read.len() + 2 * GREATEST_SHIFT);
-        work.window.take_window(genome, from, length);
-        let mismatches = &mut work.mismatches;
-        if !read.mismatches(&work.window, GREATEST_SHIFT, MOST_MISMATCHES, mismatches) {
+        let (from, length) =
+            (spot.position - GREATEST_SHIFT as u64, read.len() + 2 * GREATEST_SHIFT);
+        scratch.window.take_window(genome, from, length);
+        let mismatches = &mut scratch.mismatches;
+        if !read.mismatches(&scratch.window, GREATEST_SHIFT, MOST_MISMATCHES, mismatches) {
             return;
         }
         if spot.alternate {
-            work.verdicts[number] = Verdict::Alternate;
+            scratch.verdicts[number] = Verdict::Alternate;
             return;
         }
-        let region = self.extend(read, &work.window, spot, &work.mismatches);
-        let repeated = |at: usize| self.table.is_repeated(spot.place + at as u64);
-        let unique = rules::seeds_are_unique(&work.mismatches, read.len(), repeated);
-        work.known[number] = region.filter(|_| unique);
-        work.verdicts[number] = Verdict::Certified;
-        if work.known[number].is_none() {
-            let mismatches = Mismatches::of(&work.mismatches);
-            work.take_diagonal(Diagonal { number, place: spot.place, mismatches, region });
+        let region = self.extend(read, &scratch.window, spot, &scratch.mismatches);
+        let repeated = |at: usize| self.table.is_repeated(spot.position + at as u64);
+        let unique = rules::seeds_are_unique(&scratch.mismatches, read.len(), repeated);
+        scratch.known[number] = region.filter(|_| unique);
+        scratch.verdicts[number] = Verdict::Certified;
+        if scratch.known[number].is_none() {
+            let mismatches = Mismatches::of(&scratch.mismatches);
+            scratch.take_diagonal(DiagonalRead {
+                number,
+                position: spot.position,
+                mismatches,
+                region,
+            });
         }
     }
 
-    /// The region at a place: both extensions of the longest seed. `None` if it does not follow
+    /// The region at a position: both extensions of the longest seed. `None` if it does not follow
     /// from the mismatches.
     fn extend(
         &self,
         read: &Bases,
         window: &Bases,
-        spot: Spot,
+        spot: ReadPosition,
         mismatches: &[usize],
-    ) -> Option<Known> {
+    ) -> Option<KnownRegion> {
         let length = read.len();
         let [start, end] = rules::extended_seed(mismatches, length)?;
         let (left, right) = mismatches.split_at(mismatches.partition_point(|&at| at < start));
@@ -118,13 +130,13 @@ impl CertifiedPath {
         let second = rules::extend(scoring, clip_end, first.best, length - end, offsets)?;
         let bases = [start - first.bases, end + second.bases];
         let all_in = rules::seeds_are_in(mismatches, length, bases);
-        all_in.then_some(Known {
-            place: spot.place,
+        all_in.then_some(KnownRegion {
+            position: spot.position,
             sequence: spot.sequence,
             mismatches: Mismatches::of(mismatches),
             bases,
-            best: second.best,
-            taken: first.taken + second.taken - first.best,
+            score: second.best,
+            true_score: first.taken + second.taken - first.best,
             seed_bases: end - start,
             seed_start: start,
         })

@@ -1,8 +1,8 @@
-//! What became of the reads that the path was tried on.
+//! The verdicts on reads, counted.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What became of a read.
+/// The certified path's verdict on a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// Its region is known.
@@ -11,7 +11,7 @@ pub enum Verdict {
     Untried,
     /// Too short, too long, or with a letter other than A, C, G and T.
     Unfit,
-    /// No place with few mismatches was found.
+    /// No position with few mismatches was found.
     Unplaced,
     /// It is in an ALT sequence.
     Alternate,

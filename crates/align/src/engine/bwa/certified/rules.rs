@@ -1,7 +1,7 @@
 //! What bwa's answer follows from, as pure functions.
 //!
-//! A read is on a *diagonal*: base `i` at place `p + i` of `T`, but for its mismatches. They cut
-//! it into *segments*. Numbers in what follows are bwa's defaults.
+//! A read is on a *diagonal*: base `i` at position `p + i` of the doubled reference, but for its
+//! mismatches. They cut it into *segments*. Numbers in what follows are bwa's defaults.
 
 use super::occurrences::ChainLimits;
 use crate::index::SEED_BASES;
@@ -23,7 +23,7 @@ pub(crate) struct Scoring {
     /// Clipping, at the start and the end of the read.
     pub(crate) clip: [i32; 2],
     pub(crate) band: i32,
-    /// Of a seed that occurs more often, only so many places are taken (`-c`).
+    /// Of a seed that occurs more often, only so many positions are taken (`-c`).
     pub(crate) most_occurrences: u64,
 }
 
@@ -65,20 +65,20 @@ pub(super) fn segments(mismatches: &[usize], length: usize) -> impl Iterator<Ite
     starts.zip(ends).map(|(start, end)| [start, end])
 }
 
-/// Whether all of bwa's seeds of a read are on its diagonal and nowhere else, if no string of
-/// [`SEED_BASES`] bases that covers a mismatch occurs in `T`. `repeated` says whether the string
-/// that starts at a base of the diagonal occurs twice or more in `T`.
+/// Whether all of bwa's seeds of a read are on its diagonal and nowhere else, if no k-mer of
+/// [`SEED_BASES`] bases that covers a mismatch occurs in the reference. `repeated` says whether the
+/// k-mer that starts at a base of the diagonal occurs twice or more there.
 ///
 /// Then a match of 19 bases or more covers no mismatch, so that it is in a segment.
 ///
-/// * Round 1, maximal matches of 19 and more: in a segment of 19 and more with a string that
+/// * Round 1, SMEMs of 19 and more: in a segment of 19 and more with a k-mer that
 ///   occurs once, the whole segment is the only one, and occurs once.
 /// * Round 2, for each such seed of 28 and more: matches of 19 and more over its middle base that
-///   occur at least twice. Such a match has within it a string of 19 over the middle base, which
-///   occurs twice too. So there is none if no string over the middle base is repeated.
+///   occur at least twice. Such a match has within it a k-mer of 19 over the middle base, which
+///   occurs twice too. So there is none if no k-mer over the middle base is repeated.
 /// * Round 3 goes on from base `x`, from 0: the shortest match from `x` of 20 and more that occurs
 ///   less than 20 times, and from past its end again. What covers a mismatch occurs 0 times at
-///   20 bases, and is no seed. In a segment, if one of the two strings of 19 in the 20 bases
+///   20 bases, and is no seed. In a segment, if one of the two k-mers of 19 in the 20 bases
 ///   occurs once, the 20 bases do. In both cases it ends at `x + 20`.
 pub(super) fn seeds_are_unique(
     mismatches: &[usize],
@@ -122,7 +122,7 @@ pub(super) fn seeds_are_in(mismatches: &[usize], length: usize, bases: [usize; 2
 
 /// What an extension from a seed to one end of the read gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Extended {
+pub(super) struct DiagonalExtension {
     /// Best score on the way.
     pub(super) best: i32,
     /// Score of what is taken.
@@ -142,7 +142,7 @@ pub(super) fn extend(
     score: i32,
     length: usize,
     offsets: impl Iterator<Item = usize>,
-) -> Option<Extended> {
+) -> Option<DiagonalExtension> {
     let (mut here, mut best, mut best_at, mut at) = (score, score, 0, 0);
     for mismatch in offsets {
         here += (mismatch - at) as i32 * scoring.matching;
@@ -160,16 +160,16 @@ pub(super) fn extend(
         (best, best_at) = (here, length);
     }
     Some(if here <= best - clip {
-        Extended { best, taken: best, bases: best_at }
+        DiagonalExtension { best, taken: best, bases: best_at }
     } else {
-        Extended { best, taken: here, bases: length }
+        DiagonalExtension { best, taken: here, bases: length }
     })
 }
 
 /// Whether every alignment with a gap, of the bases on one side of the seed, scores less than the
 /// diagonal up to the same base of the read. `differ(shift, [from, end], count)` says whether the
-/// bases `[from, end)` differ in `count` places at least from the genome, `shift` places next to
-/// the diagonal.
+/// bases `[from, end)` differ in `count` positions at least from the genome, `shift` positions next
+/// to the diagonal.
 ///
 /// With one mismatch a gap, which costs more ([`Scoring::refusal`]), cannot pay. Else let an
 /// alignment leave the diagonal: what it spares is mismatches of the diagonal, at `of_mismatch`
@@ -179,8 +179,8 @@ pub(super) fn extend(
 /// neighbours, the first and last at `f` and `l`.
 ///
 /// * `c = 1`: the gap alone costs more.
-/// * `c > 1`: required here is that `[f, l]` differs in `c - 1 + inserted` places or more at every
-///   such shift. Of these at most `inserted` are inserted, so that the run pays for `c - 1`
+/// * `c > 1`: required here is that `[f, l]` differs in `c - 1 + inserted` positions or more at
+///   every such shift. Of these at most `inserted` are inserted, so that the run pays for `c - 1`
 ///   mismatches, and the gap more than one.
 ///
 /// An insertion that goes back to the diagonal spares one mismatch at most, since two neighbours
@@ -196,8 +196,8 @@ pub(super) fn gaps_cost_more(
     let spared = scoring.of_mismatch() * mismatches.len() as i32;
     let longest = |open: i32, each: i32| ((spared - open) / each).max(0) as usize;
     let inserted = longest(scoring.open_insertion, scoring.extend_insertion + scoring.matching);
-    let reach = inserted.max(longest(scoring.open_deletion, scoring.extend_deletion)) as isize;
-    if reach > GREATEST_SHIFT as isize {
+    let longest = inserted.max(longest(scoring.open_deletion, scoring.extend_deletion)) as isize;
+    if longest > GREATEST_SHIFT as isize {
         return false;
     }
     let neighbours = (0..mismatches.len())
@@ -205,7 +205,7 @@ pub(super) fn gaps_cost_more(
     neighbours.into_iter().all(|[first, last]| {
         let (bases, needed) = ([mismatches[first], mismatches[last] + 1], last - first + inserted);
         let long_enough = bases[1] - bases[0] >= needed;
-        long_enough && (1..=reach).all(|s| differ(s, bases, needed) && differ(-s, bases, needed))
+        long_enough && (1..=longest).all(|s| differ(s, bases, needed) && differ(-s, bases, needed))
     })
 }
 

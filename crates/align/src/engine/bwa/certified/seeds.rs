@@ -1,33 +1,33 @@
 //! bwa's seeds of a read.
 //!
 //! Of a read that is on a diagonal much is known. A match of 19 bases and more is in a segment
-//! between mismatches, where the flags of repeated strings say whether it may occur twice, or it
+//! between mismatches, where the flags of repeated k-mers say whether it may occur twice, or it
 //! covers a mismatch; those that do are known.
 //!
 //! The numbers are bwa's defaults.
 //!
-//! * Round 1, maximal matches of 19 and more: those over a mismatch, and each segment that is in
-//!   none of them. Where all strings of a segment are repeated, how often it occurs is searched
+//! * Round 1, SMEMs of 19 and more: those over a mismatch, and each segment that is in
+//!   none of them. Where all k-mers of a segment are repeated, how often it occurs is searched
 //!   for; else it occurs once.
-//! * Round 2, for a seed of 28 and more that occurs up to 10 times: the maximal matches of 19 and
-//!   more over its middle base that occur more often. All strings of such a match are repeated, or
+//! * Round 2, for a seed of 28 and more that occurs up to 10 times: the SMEMs of 19 and
+//!   more over its middle base that occur more often. All k-mers of such a match are repeated, or
 //!   are in a match over a mismatch.
 //! * Round 3 goes on from base `x` to the end of the shortest match of 20 and more that occurs
 //!   less than 20 times; it is a seed if it occurs.
 //!
-//! Of other reads nothing is known but the maximal matches, which are the seeds of round 1: all
-//! that rounds 2 and 3 ask for is searched for.
+//! Of other reads nothing is known but the SMEMs, which are the seeds of round 1: all
+//! that rounds 2 and 3 require is searched for.
 
-use super::matches::{Match, MatchSearch, Strings};
-use super::reach::Reach;
+use super::longest_match::LongestMatch;
 use super::rules::{RESEEDED_BASES, segments};
-use super::{Mismatches, Tables};
+use super::smems::{Kmers, Smem, SmemSearch};
+use super::{Mismatches, SearchIndex};
 use crate::index::SEED_BASES;
 use crate::search::lockstep::Search;
 use crate::search::rows::Interval;
 use crate::search::text::Bases;
 
-/// What bwa's three rounds ask for.
+/// Options of bwa's three rounds of seeding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SeedOptions {
     /// Bases of the shortest seed (`-k`).
@@ -55,32 +55,33 @@ impl SeedOptions {
     }
 }
 
-/// A seed: bases of the read, and the rows where it occurs if that is not the diagonal alone.
+/// A seed: bases of the read, and its suffix array interval if it occurs elsewhere than on the
+/// diagonal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Seed {
+pub(crate) struct SeedInterval {
     pub(crate) bases: [usize; 2],
     pub(crate) rows: Option<Interval>,
 }
 
-impl Seed {
+impl SeedInterval {
     /// How often it occurs.
     pub(crate) fn occurrences(&self) -> u64 {
         self.rows.map_or(1, |rows| rows.count)
     }
 }
 
-impl From<Match> for Seed {
-    fn from(found: Match) -> Self {
+impl From<Smem> for SeedInterval {
+    fn from(found: Smem) -> Self {
         Self { bases: found.bases, rows: Some(found.rows) }
     }
 }
 
-/// One bit for each string of a read, up to 512: whether it may occur elsewhere than on the
+/// One bit for each k-mer of a read, up to 512: whether it may occur elsewhere than on the
 /// diagonal.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Flags([u64; 8]);
+pub(super) struct KmerFlags([u64; 8]);
 
-impl Flags {
+impl KmerFlags {
     pub(super) fn get(&self, at: usize) -> bool {
         self.0[at / 64] >> (at % 64) & 1 != 0
     }
@@ -93,11 +94,11 @@ impl Flags {
 
 /// What is known of a read that is on a diagonal.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct OnDiagonal {
+pub(crate) struct DiagonalFacts {
     pub(super) mismatches: Mismatches,
-    /// The strings that occur twice, if they cover no mismatch; once the search has begun, those
+    /// The k-mers that occur twice, if they cover no mismatch; once the search has begun, those
     /// that may occur elsewhere than on the diagonal.
-    pub(super) repeated: Flags,
+    pub(super) repeated: KmerFlags,
 }
 
 /// The search for one read's seeds.
@@ -106,15 +107,15 @@ pub(crate) struct SeedSearch<'a> {
     read: &'a Bases,
     options: SeedOptions,
     /// What is known, if it is on a diagonal.
-    known: Option<OnDiagonal>,
-    /// Maximal matches over mismatches; if nothing is known, all there are.
-    over: &'a [(usize, Match)],
+    known: Option<DiagonalFacts>,
+    /// SMEMs over mismatches; if nothing is known, all there are.
+    crossing: &'a [(usize, Smem)],
     /// What is found, in no order.
-    pub(crate) seeds: &'a mut Vec<Seed>,
+    pub(crate) seeds: &'a mut Vec<SeedInterval>,
     /// How many of them are of round 1, once that is over.
     first_seeds: usize,
     round: Round,
-    task: Task<'a>,
+    state: SeedState<'a>,
     /// The tables are not of this index.
     pub(crate) gave_up: bool,
 }
@@ -129,46 +130,46 @@ enum Round {
     /// From this base on.
     Third(usize),
     /// How far a frequent match from this base reaches.
-    ThirdReach(usize),
+    ThirdLongest(usize),
     Done,
 }
 
 /// What is being searched.
 #[derive(Debug, Clone)]
-enum Task<'a> {
+enum SeedState<'a> {
     None,
-    Reach(Reach),
-    Matches(MatchSearch<'a>),
+    LongestMatch(LongestMatch),
+    Matches(SmemSearch<'a>),
 }
 
 impl<'a> SeedSearch<'a> {
-    /// `over` are all maximal matches of the least length and more that cover a mismatch, or, if
+    /// `crossing` are all SMEMs of the least length and more that cover a mismatch, or, if
     /// nothing is `known`, all there are; each with the read's number. Something is known with the
     /// usual options alone. `seeds` gets what is found, in place of what was there.
     pub(crate) fn new(
         read: &'a Bases,
         options: SeedOptions,
-        known: Option<OnDiagonal>,
-        over: &'a [(usize, Match)],
-        seeds: &'a mut Vec<Seed>,
+        known: Option<DiagonalFacts>,
+        crossing: &'a [(usize, Smem)],
+        seeds: &'a mut Vec<SeedInterval>,
     ) -> Self {
         seeds.clear();
         let known = known.map(|known| {
-            let repeated = flags(known.repeated, known.mismatches.get(), read.len(), over);
-            OnDiagonal { repeated, ..known }
+            let repeated = flags(known.repeated, known.mismatches.get(), read.len(), crossing);
+            DiagonalFacts { repeated, ..known }
         });
         let mut search = Self {
             read,
             options,
             known,
-            over,
+            crossing,
             seeds,
             first_seeds: 0,
             round: Round::First(0),
-            task: Task::None,
+            state: SeedState::None,
             gave_up: false,
         };
-        search.next_task();
+        search.next_search();
         search
     }
 
@@ -179,49 +180,50 @@ impl<'a> SeedSearch<'a> {
 
     /// Whether these bases may occur on no diagonal that is known.
     fn lies_elsewhere(&self, [start, end]: [usize; 2]) -> bool {
-        let covers =
-            |known: &OnDiagonal| known.mismatches.get().iter().any(|at| (start..end).contains(at));
+        let covers = |known: &DiagonalFacts| {
+            known.mismatches.get().iter().any(|at| (start..end).contains(at))
+        };
         self.known.as_ref().is_none_or(covers)
     }
 
-    /// Whether string `at` may occur elsewhere than on the diagonal.
+    /// Whether k-mer `at` may occur elsewhere than on the diagonal.
     #[inline]
     fn may_occur(&self, at: usize) -> bool {
         self.known.as_ref().is_none_or(|known| known.repeated.get(at))
     }
 
     /// What occurs as `rows` says.
-    fn seed(&self, bases: [usize; 2], rows: Interval) -> Seed {
+    fn seed(&self, bases: [usize; 2], rows: Interval) -> SeedInterval {
         let here_alone = rows.count == 1 && !self.lies_elsewhere(bases);
-        Seed { bases, rows: (!here_alone).then_some(rows) }
+        SeedInterval { bases, rows: (!here_alone).then_some(rows) }
     }
 
     /// Goes on to the next thing that must be searched for.
-    fn next_task(&mut self) {
-        while matches!(self.task, Task::None) {
+    fn next_search(&mut self) {
+        while matches!(self.state, SeedState::None) {
             match self.round {
                 Round::First(number) => self.first_round(number),
                 Round::Second(number) => self.second_round(number),
                 Round::Third(from) => self.third_round(from),
-                Round::ThirdReach(_) | Round::Done => return,
+                Round::ThirdLongest(_) | Round::Done => return,
             }
         }
     }
 
     fn first_round(&mut self, number: usize) {
         let Some([start, end]) = self.segment(number) else {
-            self.seeds.extend(self.over.iter().map(|&(_, found)| Seed::from(found)));
+            self.seeds.extend(self.crossing.iter().map(|&(_, found)| SeedInterval::from(found)));
             self.first_seeds = self.seeds.len();
             self.round = Round::Second(0);
             return;
         };
-        let lies_in = |found: &Match| found.bases[0] <= start && end <= found.bases[1];
-        if end - start < SEED_BASES || self.over.iter().any(|(_, found)| lies_in(found)) {
+        let lies_in = |found: &Smem| found.bases[0] <= start && end <= found.bases[1];
+        if end - start < SEED_BASES || self.crossing.iter().any(|(_, found)| lies_in(found)) {
             self.round = Round::First(number + 1);
         } else if (start..=end - SEED_BASES).all(|at| self.may_occur(at)) {
-            self.task = Task::Reach(Reach::backwards(end, start, 1));
+            self.state = SeedState::LongestMatch(LongestMatch::backwards(end, start, 1));
         } else {
-            self.seeds.push(Seed { bases: [start, end], rows: None });
+            self.seeds.push(SeedInterval { bases: [start, end], rows: None });
             self.round = Round::First(number + 1);
         }
     }
@@ -246,9 +248,9 @@ impl<'a> SeedSearch<'a> {
         if (first..=last).any(|at| self.may_occur(at)) {
             let least = seed.occurrences() + 1;
             let likely = self.known.is_some();
-            let strings = Strings { bases, places: [first, last] };
-            let search = MatchSearch::new(self.read, 0, strings, least, likely);
-            self.task = Task::Matches(search);
+            let kmers = Kmers { bases, positions: [first, last] };
+            let search = SmemSearch::new(self.read, 0, kmers, least, likely);
+            self.state = SeedState::Matches(search);
         }
     }
 
@@ -257,19 +259,19 @@ impl<'a> SeedSearch<'a> {
         if end > self.read.len() || self.options.third_below == 0 {
             self.round = Round::Done;
         } else if self.may_occur(from) && self.may_occur(from + 1) {
-            self.task = Task::Reach(Reach::forwards(from, end, 1));
+            self.state = SeedState::LongestMatch(LongestMatch::forwards(from, end, 1));
         } else {
             if !self.lies_elsewhere([from, end]) {
-                self.seeds.push(Seed { bases: [from, end], rows: None });
+                self.seeds.push(SeedInterval { bases: [from, end], rows: None });
             }
             self.round = Round::Third(end);
         }
     }
 
-    /// What was searched for reaches as far as `reach` says.
-    fn take_reach(&mut self, reach: Reach) {
-        self.task = Task::None;
-        let (at, rows) = (reach.at(), reach.rows());
+    /// The longest match of a round was found.
+    fn take_longest(&mut self, longest: LongestMatch) {
+        self.state = SeedState::None;
+        let (at, rows) = (longest.at(), longest.rows());
         match self.round {
             Round::First(number) => {
                 let bases = self.segment(number);
@@ -285,11 +287,13 @@ impl<'a> SeedSearch<'a> {
             }
             Round::Third(_) if at == self.read.len() => self.round = Round::Done,
             Round::Third(from) => {
-                self.round = Round::ThirdReach(from);
-                self.task = Task::Reach(reach.further(self.read.len(), self.options.third_below));
+                self.round = Round::ThirdLongest(from);
+                self.state = SeedState::LongestMatch(
+                    longest.further(self.read.len(), self.options.third_below),
+                );
             }
-            Round::ThirdReach(_) if at == self.read.len() => self.round = Round::Done,
-            Round::ThirdReach(from) => self.take_third([from, at + 1], reach.longer()),
+            Round::ThirdLongest(_) if at == self.read.len() => self.round = Round::Done,
+            Round::ThirdLongest(from) => self.take_third([from, at + 1], longest.longer()),
             Round::Second(_) | Round::Done => {}
         }
     }
@@ -303,44 +307,49 @@ impl<'a> SeedSearch<'a> {
     }
 }
 
-/// The strings that may occur elsewhere than on the diagonal: in segments the repeated ones, over
-/// mismatches those that are in one of the matches `over` them.
-fn flags(repeated: Flags, mismatches: &[usize], length: usize, over: &[(usize, Match)]) -> Flags {
+/// The k-mers that may occur elsewhere than on the diagonal: in segments the repeated ones, over
+/// mismatches those that are in one of the matches `crossing` them.
+fn flags(
+    repeated: KmerFlags,
+    mismatches: &[usize],
+    length: usize,
+    crossing: &[(usize, Smem)],
+) -> KmerFlags {
     let mut flags = repeated;
     for &at in mismatches {
         let first = (at + 1).saturating_sub(SEED_BASES);
-        (first..=at.min(length - SEED_BASES)).for_each(|string| flags.set(string, false));
+        (first..=at.min(length - SEED_BASES)).for_each(|kmer| flags.set(kmer, false));
     }
-    for (_, found) in over {
+    for (_, found) in crossing {
         let [start, end] = found.bases;
-        (start..=end - SEED_BASES).for_each(|string| flags.set(string, true));
+        (start..=end - SEED_BASES).for_each(|kmer| flags.set(kmer, true));
     }
     flags
 }
 
-impl Search<Tables<'_>> for SeedSearch<'_> {
+impl Search<SearchIndex<'_>> for SeedSearch<'_> {
     #[inline(always)]
-    fn step(&mut self, tables: &Tables<'_>) -> bool {
-        match &mut self.task {
-            Task::None => return false,
-            Task::Reach(reach) => {
-                if reach.step(self.read, tables) {
+    fn step(&mut self, search_index: &SearchIndex<'_>) -> bool {
+        match &mut self.state {
+            SeedState::None => return false,
+            SeedState::LongestMatch(longest) => {
+                if longest.step(self.read, search_index) {
                     return true;
                 }
-                let reach = *reach;
-                self.take_reach(reach);
+                let longest = *longest;
+                self.take_longest(longest);
             }
-            Task::Matches(search) => {
+            SeedState::Matches(search) => {
                 let known = &self.known;
                 let excluded = |at| known.as_ref().is_some_and(|known| !known.repeated.get(at));
                 let seeds = &mut *self.seeds;
-                if search.step(tables, excluded, |found| seeds.push(found.into())) {
+                if search.step(search_index, excluded, |found| seeds.push(found.into())) {
                     return true;
                 }
-                self.task = Task::None;
+                self.state = SeedState::None;
             }
         }
-        self.next_task();
-        !self.gave_up && !matches!(self.task, Task::None)
+        self.next_search();
+        !self.gave_up && !matches!(self.state, SeedState::None)
     }
 }

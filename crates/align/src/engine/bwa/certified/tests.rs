@@ -8,12 +8,12 @@ use crate::index::test_view::{SEQUENCES, view_of};
 fn a_spot_is_in_one_sequence_and_away_from_the_ends_of_its_strand() {
     let index = view_of(&SEQUENCES);
     let margin = GREATEST_SHIFT as u64;
-    let reverse = |place: u64, length: usize| 2 * 700 - place - length as u64;
-    let t = |place: u64, length: usize, expected: Option<usize>| {
-        for place in [place, reverse(place, length)] {
-            let found = spot(index, place, length);
-            assert_eq!(found.map(|spot| spot.sequence), expected, "{place} {length}");
-            assert!(found.is_none_or(|spot| spot.place == place));
+    let reverse = |position: u64, length: usize| 2 * 700 - position - length as u64;
+    let t = |position: u64, length: usize, expected: Option<usize>| {
+        for position in [position, reverse(position, length)] {
+            let found = spot(index, position, length);
+            assert_eq!(found.map(|spot| spot.sequence), expected, "{position} {length}");
+            assert!(found.is_none_or(|spot| spot.position == position));
             assert!(found.is_none_or(|spot| spot.alternate == (spot.sequence == 1)));
         }
     };
@@ -32,5 +32,5 @@ fn a_spot_is_in_one_sequence_and_away_from_the_ends_of_its_strand() {
     t(700 - margin - 99, 100, None);
     t(600, 100, None);
     assert!(spot(index, 650, 100).is_none(), "across the border of the strands");
-    assert!(spot(index, 1399, 100).is_none(), "over the end");
+    assert!(spot(index, 1399, 100).is_none(), "crossing the end");
 }

@@ -1,47 +1,47 @@
 //! Chains of seeds, as bwa makes them.
 //!
 //! Seeds come in the order of their bases, and of the rows where they occur. Each joins the chain
-//! that begins nearest in front of it in `T`, if it fits there, or begins one. bwa keeps chains in
-//! a [`Tree`] by where they begin; of two that begin at one place it finds either, by the shape of
-//! the tree. A sorted array does as well until there are two such chains.
+//! that begins nearest before it, if it fits there, or begins one. bwa keeps chains in a [`Tree`]
+//! by where they begin; of two that begin at one position it finds either, by the shape of the
+//! tree. A sorted array does as well until there are two such chains.
 
-use super::filter::Weighed;
+use super::filter::WeighedChain;
 use crate::engine::bwa::order::tree::Tree;
 use crate::index::IndexView;
 
-/// Seeds of one chain lie no further apart (`max_chain_gap`).
+/// Seeds of one chain are no further apart (`max_chain_gap`).
 const GREATEST_GAP: i64 = 10_000;
 
 /// More chains are kept in the tree, which takes a new one in less time. They are the same.
 const MOST_IN_ARRAY: usize = 512;
 
-/// A seed where it occurs.
+/// An occurrence of a seed (`mem_seed_t`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct PlacedSeed {
-    /// First base, in `T`.
-    pub(crate) place: i64,
+pub(crate) struct Seed {
+    /// First base, in doubled coordinates.
+    pub(crate) reference_start: i64,
     /// First base, in the read.
-    pub(crate) base: i32,
+    pub(crate) read_start: i32,
     pub(crate) length: i32,
     /// Its length; of long reads, what it scores with the bases around it.
     pub(crate) score: i32,
 }
 
-impl PlacedSeed {
-    /// Behind its last base, in `T`.
-    pub(crate) fn place_end(&self) -> i64 {
-        self.place + i64::from(self.length)
+impl Seed {
+    /// One past its last base, in doubled coordinates.
+    pub(crate) fn reference_end(&self) -> i64 {
+        self.reference_start + i64::from(self.length)
     }
 }
 
-/// A chain.
+/// A chain of seeds that are nearly colinear.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Chain {
-    pub(crate) place: i64,
+    pub(crate) reference_start: i64,
     pub(crate) sequence: i32,
     pub(crate) alternate: bool,
     pub(crate) count: usize,
-    /// Its first seed among all; the others are behind it, once chains are settled.
+    /// Its first seed among all; the others follow it, once chains are settled.
     pub(crate) first: usize,
     last: usize,
 }
@@ -55,7 +55,7 @@ pub(crate) struct Chains {
     order: Vec<(i64, usize)>,
     /// Whether they are in the worker's tree.
     in_tree: bool,
-    seeds: Vec<PlacedSeed>,
+    seeds: Vec<Seed>,
     /// The next seed of the same chain, if there is one.
     next: Vec<usize>,
     /// Share of the read in seeds that occur too often (`frac_rep`).
@@ -67,7 +67,7 @@ impl Chains {
     pub(crate) const KEPT_SEEDS: usize = 64;
     /// Memory of a seed, which may be moved once, and of a chain that it begins.
     pub(crate) const SEED_BYTES: u64 =
-        (2 * (size_of::<PlacedSeed>() + 8) + size_of::<Chain>() + 16) as u64;
+        (2 * (size_of::<Seed>() + 8) + size_of::<Chain>() + 16) as u64;
 
     pub(crate) fn clear(&mut self) {
         if self.seeds.capacity() > Self::KEPT_SEEDS {
@@ -98,20 +98,23 @@ impl Chains {
     }
 
     /// What the filter asks of the chains, by where they begin.
-    pub(crate) fn weighed(&self) -> impl Iterator<Item = Weighed> {
-        self.sorted().map(|chain| Weighed::of(self.seeds(chain), chain.alternate))
+    pub(crate) fn weighed(&self) -> impl Iterator<Item = WeighedChain> {
+        self.sorted().map(|chain| WeighedChain::of(self.seeds(chain), chain.alternate))
     }
 
     /// The seeds of a chain in order, once chains are settled.
-    pub(crate) fn seeds(&self, chain: Chain) -> &[PlacedSeed] {
+    pub(crate) fn seeds(&self, chain: Chain) -> &[Seed] {
         &self.seeds[chain.first..][..chain.count]
     }
 
-    /// When all seeds are added: puts chains in order, and the seeds of each one behind the other.
+    /// When all seeds are added: sorts chains, and moves the seeds of each chain one after the
+    /// other.
     pub(crate) fn settle(&mut self, tree: &Tree) {
         if self.in_tree {
             self.order.clear();
-            tree.for_each(&mut |place, number| self.order.push((place, number)));
+            tree.for_each(&mut |reference_start, number| {
+                self.order.push((reference_start, number))
+            });
         }
         for chain in &mut self.chains {
             if chain.last - chain.first + 1 == chain.count {
@@ -127,46 +130,49 @@ impl Chains {
     }
 
     /// Adds the next seed. `tree` is the same for all of a read.
-    pub(crate) fn add(
-        &mut self,
-        tree: &mut Tree,
-        index: IndexView<'_>,
-        band: i64,
-        seed: PlacedSeed,
-    ) {
+    pub(crate) fn add(&mut self, tree: &mut Tree, index: IndexView<'_>, band: i64, seed: Seed) {
         let Some((sequence, alternate)) = sequence_of(index, seed) else { return };
-        let behind = self.order.partition_point(|&(place, _)| place <= seed.place);
+        let after = self
+            .order
+            .partition_point(|&(reference_start, _)| reference_start <= seed.reference_start);
         let nearest = if self.in_tree {
-            tree.nearest(seed.place)
+            tree.nearest(seed.reference_start)
         } else {
-            behind.checked_sub(1).map(|at| self.order[at].1)
+            after.checked_sub(1).map(|at| self.order[at].1)
         };
         if let Some(number) = nearest {
             let strand_start = index.parts.bases as i64;
             if self.join(number, seed, sequence, [strand_start, band]) {
                 return;
             }
-            let is_tie = self.chains[number].place == seed.place;
+            let is_tie = self.chains[number].reference_start == seed.reference_start;
             if !self.in_tree && (is_tie || self.chains.len() == MOST_IN_ARRAY) {
                 self.plant(tree);
             }
         }
         let at = self.seeds.len();
         self.push(seed);
-        let (place, count) = (seed.place, 1);
+        let (reference_start, count) = (seed.reference_start, 1);
         if self.in_tree {
-            tree.insert(place, self.chains.len());
+            tree.insert(reference_start, self.chains.len());
         } else {
-            self.order.insert(behind, (place, self.chains.len()));
+            self.order.insert(after, (reference_start, self.chains.len()));
         }
-        self.chains.push(Chain { place, sequence, alternate, count, first: at, last: at });
+        self.chains.push(Chain {
+            reference_start,
+            sequence,
+            alternate,
+            count,
+            first: at,
+            last: at,
+        });
     }
 
-    /// Whether the seed joins chain `number`, or lies in it.
+    /// Whether the seed joins chain `number`, or is in it.
     fn join(
         &mut self,
         number: usize,
-        seed: PlacedSeed,
+        seed: Seed,
         sequence: i32,
         [strand_start, band]: [i64; 2],
     ) -> bool {
@@ -176,30 +182,30 @@ impl Chains {
         }
         let [first, last] = [chain.first, chain.last].map(|at| self.seeds[at]);
         match fit(first, last, seed, strand_start, band) {
-            Fit::Inside => true,
-            Fit::Behind => {
+            Fit::Contained => true,
+            Fit::Appended => {
                 self.next[chain.last] = self.seeds.len();
                 chain.last = self.seeds.len();
                 chain.count += 1;
                 self.push(seed);
                 true
             }
-            Fit::Not => false,
+            Fit::Apart => false,
         }
     }
 
-    /// From now on the tree tells which chain is nearest. What it told so far would have been the
-    /// same, so that all there is goes in, in the order in which it began.
+    /// From now on the nearest chain is found by the tree. So far it would have found the same, so
+    /// all chains go in, in the order in which they began.
     fn plant(&mut self, tree: &mut Tree) {
         tree.clear();
         for (number, chain) in self.chains.iter().enumerate() {
-            tree.insert(chain.place, number);
+            tree.insert(chain.reference_start, number);
         }
         self.order.clear();
         self.in_tree = true;
     }
 
-    fn push(&mut self, seed: PlacedSeed) {
+    fn push(&mut self, seed: Seed) {
         self.seeds.push(seed);
         self.next.push(usize::MAX);
     }
@@ -207,46 +213,48 @@ impl Chains {
 
 /// How a seed fits a chain.
 enum Fit {
-    /// It lies in what the chain spans.
-    Inside,
-    /// It goes on behind the chain's last seed.
-    Behind,
-    Not,
+    /// It is in what the chain spans.
+    Contained,
+    /// It continues after the chain's last seed.
+    Appended,
+    Apart,
 }
 
-fn fit(first: PlacedSeed, last: PlacedSeed, seed: PlacedSeed, bases: i64, band: i64) -> Fit {
-    let ends = |seed: PlacedSeed| {
-        (i64::from(seed.base + seed.length), seed.place + i64::from(seed.length))
+fn fit(first: Seed, last: Seed, seed: Seed, bases: i64, band: i64) -> Fit {
+    let ends = |seed: Seed| {
+        (i64::from(seed.read_start + seed.length), seed.reference_start + i64::from(seed.length))
     };
-    let ((last_end, last_place_end), (end, place_end)) = (ends(last), ends(seed));
-    let inside = seed.base >= first.base
+    let ((last_end, last_reference_end), (end, reference_end)) = (ends(last), ends(seed));
+    let inside = seed.read_start >= first.read_start
         && end <= last_end
-        && seed.place >= first.place
-        && place_end <= last_place_end;
+        && seed.reference_start >= first.reference_start
+        && reference_end <= last_reference_end;
     if inside {
-        return Fit::Inside;
+        return Fit::Contained;
     }
-    if (last.place < bases || first.place < bases) && seed.place >= bases {
-        return Fit::Not;
+    if (last.reference_start < bases || first.reference_start < bases)
+        && seed.reference_start >= bases
+    {
+        return Fit::Apart;
     }
-    let in_read = i64::from(seed.base - last.base);
-    let in_genome = seed.place - last.place;
+    let in_read = i64::from(seed.read_start - last.read_start);
+    let in_genome = seed.reference_start - last.reference_start;
     let length = i64::from(last.length);
     let goes_on = in_genome >= 0
         && (in_read - in_genome).abs() <= band
         && in_read - length < GREATEST_GAP
         && in_genome - length < GREATEST_GAP;
-    if goes_on { Fit::Behind } else { Fit::Not }
+    if goes_on { Fit::Appended } else { Fit::Apart }
 }
 
-/// The sequence that a seed lies in, and whether that is an ALT one; `None` if it lies in two, or
+/// The sequence that a seed is in, and whether that is an ALT one; `None` if it is in two, or
 /// across the border of the strands.
-fn sequence_of(index: IndexView<'_>, seed: PlacedSeed) -> Option<(i32, bool)> {
+fn sequence_of(index: IndexView<'_>, seed: Seed) -> Option<(i32, bool)> {
     let (bases, length) = (index.parts.bases as i64, i64::from(seed.length));
-    let start = match seed.place {
-        place if place >= bases => 2 * bases - place - length,
-        place if place + length > bases => return None,
-        place => place,
+    let start = match seed.reference_start {
+        reference_start if reference_start >= bases => 2 * bases - reference_start - length,
+        reference_start if reference_start + length > bases => return None,
+        reference_start => reference_start,
     };
     let start = u64::try_from(start).ok()?;
     let number = index.sequences.partition_point(|sequence| sequence.end <= start);
@@ -261,10 +269,10 @@ mod tests {
     use crate::index::Sequence;
     use crate::index::test_view::{SEQUENCES, view_of};
 
-    /// A seed by its place in `T`, its first base in the read, and its length.
-    fn seed([place, base, length]: [i64; 3]) -> PlacedSeed {
-        let (base, length) = (base as i32, length as i32);
-        PlacedSeed { place, base, length, score: length }
+    /// A seed by reference start, read start and length.
+    fn seed([reference_start, read_start, length]: [i64; 3]) -> Seed {
+        let (read_start, length) = (read_start as i32, length as i32);
+        Seed { reference_start, read_start, length, score: length }
     }
 
     fn chains_of(sequences: &[Sequence], band: i64, seeds: &[[i64; 3]]) -> Chains {
@@ -294,22 +302,22 @@ mod tests {
         // Within what the chain spans, up to both ends, and one base further.
         three(&[[340, 0, 40], [340, 0, 40], [350, 10, 30]], &[&[0]]);
         three(&[[340, 0, 40], [350, 10, 31]], &[&[0, 1]]);
-        // The second in front of the first, in the genome alone.
+        // The second before the first, in the genome alone.
         three(&[[350, 0, 20], [345, 3, 20]], &[&[1], &[0]]);
         // At one place: one that joins, and one that does not.
         three(&[[340, 0, 20], [340, 10, 20]], &[&[0, 1]]);
         three(&[[340, 0, 20], [340, 11, 20]], &[&[0], &[1]]);
-        // A third goes between them; what is behind all is compared with the last.
+        // A third goes between them; what is after all is compared with the last.
         let at_one_place =
             [[340, 0, 20], [340, 30, 20], [365, 25, 20], [340, 60, 20], [345, 35, 20]];
         three(&at_one_place, &[&[0], &[3], &[1, 4], &[2]]);
-        // Two sequences, both strands, and what lies in neither.
+        // Two sequences, both strands, and what is in neither.
         three(&[[150, 0, 20], [205, 50, 20]], &[&[0], &[1]]);
         three(&[[650, 0, 20], [705, 50, 20]], &[&[0], &[1]]);
         three(&[[705, 0, 20], [755, 50, 20]], &[&[0, 1]]);
         three(&[[190, 0, 20]], &[]);
         three(&[[180, 0, 20], [690, 10, 20], [1061, 30, 20]], &[&[0]]);
-        // Chains in turn: each seed goes to the one that begins nearest in front.
+        // Chains in turn: each seed goes to the one that begins nearest before it.
         let in_turn = [[340, 0, 20], [500, 3, 20], [365, 25, 20], [530, 33, 20], [400, 60, 20]];
         three(&in_turn, &[&[0, 2, 4], &[1, 3]]);
         // The greatest gap.

@@ -1,39 +1,39 @@
 //! Which chains of a read are extended, as bwa chooses them (`mem_chain_flt`).
 //!
-//! From the heaviest to the lightest: a chain of which much lies over a heavier one in the read is
-//! dropped if it is much lighter, but of each chain that is kept the first that lies over it so is
+//! From the heaviest to the lightest: a chain of which much overlaps a heavier one in the read is
+//! dropped if it is much lighter, but of each chain that is kept the first that overlaps it so is
 //! kept too. Which of two chains of one weight comes first is as [`introsort`] leaves it.
 
-use super::build::PlacedSeed;
+use super::build::Seed;
 use crate::engine::bwa::order::introsort::introsort;
 
-/// What is asked of a chain.
+/// A chain's weight (`mem_chain_weight`) and span, by which chains are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Weighed {
+pub(crate) struct WeighedChain {
     /// Bases that its seeds cover in the read or in the genome, the fewer.
     weight: i32,
     /// Its first seed's first base in the read.
     start: i32,
-    /// Behind its last seed's last base.
+    /// One past its last seed's last base.
     end: i32,
     alternate: bool,
 }
 
-impl Weighed {
+impl WeighedChain {
     /// Of a chain's seeds, one or more, in order.
-    pub(crate) fn of(seeds: &[PlacedSeed], alternate: bool) -> Self {
+    pub(crate) fn of(seeds: &[Seed], alternate: bool) -> Self {
         let (mut in_read, mut in_genome) = (Cover::default(), Cover::default());
         for seed in seeds {
-            in_read.add(i64::from(seed.base), seed.length);
-            in_genome.add(seed.place, seed.length);
+            in_read.add(i64::from(seed.read_start), seed.length);
+            in_genome.add(seed.reference_start, seed.length);
         }
-        let start = seeds.first().map_or(0, |seed| seed.base);
-        let end = seeds.last().map_or(0, |seed| seed.base + seed.length);
+        let start = seeds.first().map_or(0, |seed| seed.read_start);
+        let end = seeds.last().map_or(0, |seed| seed.read_start + seed.length);
         Self { weight: in_read.bases.min(in_genome.bases), start, end, alternate }
     }
 }
 
-/// Bases that stretches cover, if they come by their starts.
+/// Bases that segments cover, if they come by their starts.
 #[derive(Debug, Default)]
 struct Cover {
     bases: i32,
@@ -57,7 +57,7 @@ impl Cover {
 pub(crate) struct FilterOptions {
     /// Lighter chains are dropped at once (`-W`).
     pub(crate) least_weight: i32,
-    /// Share of the shorter of two spans from which they lie over each other (`mask_level`).
+    /// Share of the shorter of two spans from which they overlap each other (`mask_level`).
     pub(crate) overlap: f32,
     /// Share of a weight below which another is much lighter (`-D`).
     pub(crate) drop: f32,
@@ -65,38 +65,38 @@ pub(crate) struct FilterOptions {
     pub(crate) lighter: i32,
     /// Spans so long do not count as lying over each other (`max_chain_gap`).
     pub(crate) greatest_gap: i32,
-    /// So many chains that lie over others are kept (`max_chain_extend`).
+    /// So many chains that overlap others are kept (`max_chain_extend`).
     pub(crate) most_over_others: i32,
 }
 
-/// How a chain is kept.
+/// Why a chain is kept (`kept` of `mem_chain_t`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kept {
     /// Not.
     Dropped = 0,
-    /// As the first that lies over another, much lighter.
-    First = 1,
-    /// It lies over another, and is not much lighter.
-    Over = 2,
-    /// It lies over none that is heavier.
-    Clear = 3,
+    /// Much lighter than one that it overlaps, but the first of these.
+    Shadowed = 1,
+    /// It overlaps another, and is not much lighter.
+    Overlapping = 2,
+    /// It overlaps none that is heavier.
+    NoOverlap = 3,
 }
 
 /// A chain that is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Chosen {
+pub(crate) struct ChosenChain {
     /// Its number in the input.
     pub(crate) number: usize,
     pub(crate) weight: i32,
     pub(crate) kept: Kept,
-    /// The first that lies over it, by its number when all are sorted; -1 if none does.
+    /// The first that overlaps it, by its number when all are sorted; -1 if none does.
     pub(crate) first: i32,
 }
 
 /// A chain in the order of weights.
 #[derive(Debug, Clone, Copy)]
 struct Ranked {
-    chain: Weighed,
+    chain: WeighedChain,
     number: usize,
     kept: Kept,
     first: i32,
@@ -105,30 +105,30 @@ struct Ranked {
 /// Working memory.
 #[derive(Debug, Default)]
 pub(crate) struct Filter {
-    chains: Vec<Weighed>,
+    chains: Vec<WeighedChain>,
     order: Vec<(i32, u32)>,
     ranked: Vec<Ranked>,
     /// The chains that stay, by their rank.
     staying: Vec<usize>,
-    /// Of these, by where they are among them, those over which none lies yet.
+    /// Those of `staying`, by number, that no lighter chain overlaps yet.
     open: Vec<usize>,
-    chosen: Vec<Chosen>,
+    chosen: Vec<ChosenChain>,
 }
 
 impl Filter {
     /// Chooses among the chains of a read, which come by where they begin.
     pub(crate) fn choose(
         &mut self,
-        chains: impl Iterator<Item = Weighed>,
+        chains: impl Iterator<Item = WeighedChain>,
         options: &FilterOptions,
-    ) -> &[Chosen] {
+    ) -> &[ChosenChain] {
         self.chains.clear();
         self.chains.extend(chains);
         self.rank(options.least_weight);
         self.compare(options);
         for &rank in &self.staying {
             if let Ok(first) = usize::try_from(self.ranked[rank].first) {
-                self.ranked[first].kept = Kept::First;
+                self.ranked[first].kept = Kept::Shadowed;
             }
         }
         self.take(options.most_over_others)
@@ -149,8 +149,8 @@ impl Filter {
     }
 
     /// Compares each chain with those that stay. What is not much lighter than the first of them
-    /// that it lies over is not much lighter than any behind, which are no heavier: of these only
-    /// those have to be looked at over which none lies yet.
+    /// that it overlaps is not much lighter than any after, which are no heavier: of these only
+    /// those have to be looked at that no lighter chain overlaps yet.
     fn compare(&mut self, options: &FilterOptions) {
         let Self { ranked, staying, open, .. } = self;
         staying.clear();
@@ -158,7 +158,7 @@ impl Filter {
         for rank in 0..ranked.len() {
             let chain = ranked[rank].chain;
             let over =
-                |other: usize, ranked: &[Ranked]| lies_over(&chain, &ranked[other].chain, options);
+                |other: usize, ranked: &[Ranked]| overlaps(&chain, &ranked[other].chain, options);
             let first = staying.iter().position(|&other| over(other, ranked));
             if let Some(at) = first {
                 let other = staying[at];
@@ -170,21 +170,21 @@ impl Filter {
                     continue;
                 }
                 open.retain(|&behind| {
-                    let lies_over = behind > at && over(staying[behind], ranked);
-                    if lies_over {
+                    let overlaps = behind > at && over(staying[behind], ranked);
+                    if overlaps {
                         ranked[staying[behind]].first = rank as i32;
                     }
-                    !lies_over
+                    !overlaps
                 });
             }
-            ranked[rank].kept = if first.is_some() { Kept::Over } else { Kept::Clear };
+            ranked[rank].kept = if first.is_some() { Kept::Overlapping } else { Kept::NoOverlap };
             open.push(staying.len());
             staying.push(rank);
         }
     }
 
     /// Those that are kept, in order.
-    fn take(&mut self, most_over_others: i32) -> &[Chosen] {
+    fn take(&mut self, most_over_others: i32) -> &[ChosenChain] {
         let Self { ranked, chosen, .. } = self;
         chosen.clear();
         let mut over_others = 0;
@@ -193,19 +193,19 @@ impl Filter {
                 continue;
             }
             // As in bwa, one fewer than there may be.
-            over_others += i32::from(*kept != Kept::Clear);
-            if *kept != Kept::Clear && over_others >= most_over_others {
+            over_others += i32::from(*kept != Kept::NoOverlap);
+            if *kept != Kept::NoOverlap && over_others >= most_over_others {
                 continue;
             }
             let (number, weight, kept, first) = (*number, chain.weight, *kept, *first);
-            chosen.push(Chosen { number, weight, kept, first });
+            chosen.push(ChosenChain { number, weight, kept, first });
         }
         chosen
     }
 }
 
-/// Whether much of a chain lies over one that stays, in the read. An ALT chain hides no other.
-fn lies_over(chain: &Weighed, staying: &Weighed, options: &FilterOptions) -> bool {
+/// Whether much of a chain overlaps one that stays, in the read. An ALT chain hides no other.
+fn overlaps(chain: &WeighedChain, staying: &WeighedChain, options: &FilterOptions) -> bool {
     let common = chain.end.min(staying.end) - chain.start.max(staying.start);
     if common <= 0 || (staying.alternate && !chain.alternate) {
         return false;
@@ -227,23 +227,24 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Seeds by their first base, length, and how far their places lie behind one another.
-    fn seeds() -> impl Strategy<Value = Vec<PlacedSeed>> {
+    /// Seeds by their first base, length, and how far their places are after one another.
+    fn seeds() -> impl Strategy<Value = Vec<Seed>> {
         let seed = (0..60, prop_oneof![Just(19), 19..60], 0..3_i64);
-        let place = prop_oneof![0_i64..1000, Just(500)];
-        (place, 0..200, proptest::collection::vec(seed, 1..5), any::<bool>()).prop_map(
-            |(mut place, mut base, steps, far)| {
+        let reference_start = prop_oneof![0_i64..1000, Just(500)];
+        (reference_start, 0..200, proptest::collection::vec(seed, 1..5), any::<bool>()).prop_map(
+            |(mut reference_start, mut read_start, steps, far)| {
                 let seed = |(step, length, apart)| {
                     let step = if far { step * 100 } else { step };
-                    (place, base) = (place + i64::from(step) + apart, base + step);
-                    PlacedSeed { place, base, length, score: length }
+                    (reference_start, read_start) =
+                        (reference_start + i64::from(step) + apart, read_start + step);
+                    Seed { reference_start, read_start, length, score: length }
                 };
                 steps.into_iter().map(seed).collect()
             },
         )
     }
 
-    fn chains() -> impl Strategy<Value = Vec<(Vec<PlacedSeed>, bool)>> {
+    fn chains() -> impl Strategy<Value = Vec<(Vec<Seed>, bool)>> {
         let chain = (seeds(), proptest::bool::weighted(0.2));
         // Many of the same weight and span.
         let copied = (chain, 1_usize..6);
@@ -271,7 +272,8 @@ mod tests {
                 o.max_chain_extend = most_over_others;
             });
             let mut filter = Filter::default();
-            let weighed = chains.iter().map(|(seeds, alternate)| Weighed::of(seeds, *alternate));
+            let of = |(seeds, alternate): &(Vec<Seed>, bool)| WeighedChain::of(seeds, *alternate);
+            let weighed = chains.iter().map(of);
             let found: Vec<_> = filter
                 .choose(weighed, &Settings::of(options.get()).filter)
                 .iter()

@@ -1,33 +1,33 @@
-//! Seeds of long reads, which may lie where they do by chance (`mem_flt_chained_seeds`).
+//! Seeds of long reads, which may occur by chance (`mem_flt_chained_seeds`).
 //!
 //! In a read of some 700 bases and more a short seed says little. bwa aligns each once more with
 //! the bases around it, and drops those whose alignment scores too little. The others are ordered
 //! by that score from then on.
 
-use super::super::extend::Basis;
+use super::super::extend::ExtensionContext;
 use super::super::float::{log, truncated};
-use super::super::rescue::dispatch::{Bits, Kernels};
-use super::super::rescue::kernel::{Scores, Strings, Whole};
-use super::super::rescue::parts::Parts;
+use super::super::rescue::dispatch::{Kernels, ScoreWidth};
+use super::super::rescue::kernel::{FullWindow, Scores, SequencePair};
+use super::super::rescue::parts::MatrixParts;
 use super::super::settings::Settings;
-use super::build::PlacedSeed;
+use super::build::Seed;
 
 /// Seeds, and parts around them, of so many bases are taken as they are.
 const LONG_BASES: i64 = 200;
 /// Bases on either side of a seed that are aligned with it.
-const BESIDE_BASES: i64 = 50;
+const FLANK_BASES: i64 = 50;
 
 /// Working memory.
 #[derive(Debug)]
 pub(in super::super) struct LongReads {
     kernels: Kernels,
-    strings: Vec<Whole>,
-    parts: Parts,
+    pairs: Vec<FullWindow>,
+    parts: MatrixParts,
 }
 
 impl LongReads {
     pub(in super::super) fn new() -> Self {
-        Self { kernels: Kernels::new(), strings: Vec::new(), parts: Parts::default() }
+        Self { kernels: Kernels::new(), pairs: Vec::new(), parts: MatrixParts::default() }
     }
 
     /// What seeds of a read of so many bases are to score; `None` if it is short.
@@ -42,47 +42,52 @@ impl LongReads {
         Some(truncated(f64::from(settings.matching) * least + 0.499))
     }
 
-    /// Puts those seeds of a chain that score enough behind `kept`, with their scores.
+    /// Appends those seeds of a chain that score enough to `kept`, with their scores.
     pub(in super::super) fn keep(
         &mut self,
         codes: &[u8],
-        seeds: &[PlacedSeed],
+        seeds: &[Seed],
         least: i32,
-        basis: Basis<'_>,
-        kept: &mut Vec<PlacedSeed>,
+        context: ExtensionContext<'_>,
+        kept: &mut Vec<Seed>,
     ) {
-        let settings = basis.settings;
+        let settings = context.settings;
         let scores = Scores { settings, least: i32::MAX, padding: 8 };
-        for some in seeds.chunks(self.kernels.lanes(Bits::Sixteen)) {
-            self.strings.clear();
-            let aligned = some.iter().map(|seed| self.take_around(seed, codes, basis));
+        for some in seeds.chunks(self.kernels.lanes(ScoreWidth::Bits16)) {
+            self.pairs.clear();
+            let aligned = some.iter().map(|seed| self.add_with_flanks(seed, codes, context));
             let aligned: Vec<bool> = aligned.collect();
             self.parts.clear();
-            self.kernels.align(&self.strings, &scores, Bits::Sixteen, &mut self.parts);
-            let mut best = (0..self.strings.len()).map(|at| self.parts.first(at).score);
+            self.kernels.align(&self.pairs, &scores, ScoreWidth::Bits16, &mut self.parts);
+            let mut best = (0..self.pairs.len()).map(|at| self.parts.first(at).score);
             for (&seed, is_aligned) in some.iter().zip(aligned) {
                 let score = if is_aligned { best.next() } else { None };
                 if score.is_none_or(|score| score >= least) {
                     let score = score.unwrap_or(seed.length * settings.matching);
-                    kept.push(PlacedSeed { score, ..seed });
+                    kept.push(Seed { score, ..seed });
                 }
             }
         }
     }
 
-    /// Takes the bases around a seed. False for one that is long enough.
-    fn take_around(&mut self, seed: &PlacedSeed, codes: &[u8], basis: Basis<'_>) -> bool {
-        let reference = basis.reference;
+    /// Adds a seed with its flanks to what is aligned. False for one that is long enough.
+    fn add_with_flanks(
+        &mut self,
+        seed: &Seed,
+        codes: &[u8],
+        context: ExtensionContext<'_>,
+    ) -> bool {
+        let reference = context.reference;
         if i64::from(seed.length) >= LONG_BASES {
             return false;
         }
-        let (start, end) = (i64::from(seed.base), i64::from(seed.base + seed.length));
+        let (start, end) = (i64::from(seed.read_start), i64::from(seed.read_start + seed.length));
         let (start, end) =
-            ((start - BESIDE_BASES).max(0), (end + BESIDE_BASES).min(codes.len() as i64));
-        let middle = (seed.place + seed.place_end()) >> 1;
+            ((start - FLANK_BASES).max(0), (end + FLANK_BASES).min(codes.len() as i64));
+        let middle = (seed.reference_start + seed.reference_end()) >> 1;
         let bases = reference.bases as i64;
-        let mut from = (seed.place - BESIDE_BASES).max(0);
-        let mut to = (seed.place_end() + BESIDE_BASES).min(2 * bases);
+        let mut from = (seed.reference_start - FLANK_BASES).max(0);
+        let mut to = (seed.reference_end() + FLANK_BASES).min(2 * bases);
         if from < bases && bases < to {
             (from, to) = if middle < bases { (from, bases) } else { (bases, to) };
         }
@@ -91,9 +96,9 @@ impl LongReads {
         }
         let span = reference.span(reference.sequence_at(middle), middle);
         let mut target = Vec::new();
-        reference.put(from.max(span.start), to.min(span.end), &mut target);
+        reference.append(from.max(span.start), to.min(span.end), &mut target);
         let query = codes[start as usize..end as usize].to_vec();
-        self.strings.push(Whole { strings: Strings { query, target }, first_row: 0 });
+        self.pairs.push(FullWindow { sequences: SequencePair { query, target }, first_row: 0 });
         true
     }
 }

@@ -12,8 +12,8 @@ pub(in super::super) struct Difference {
 }
 
 impl Difference {
-    /// Of a path of two strings of codes, in order of the forward strand; on the reverse strand the
-    /// letters are the complements of the codes. A deletion at an end is none.
+    /// Of a path of two sequences of codes, in order of the forward strand; on the reverse strand
+    /// the letters are the complements of the codes. A deletion at an end is none.
     pub(super) fn find(&mut self, cigar: &[u32], query: &[u8], target: &[u8], on_reverse: bool) {
         let letters = if on_reverse { b"TGCAN" } else { b"ACGTN" };
         let letter = |code: u8| letters[usize::from(code.min(4))];

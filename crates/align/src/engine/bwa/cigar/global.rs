@@ -43,7 +43,7 @@ struct Cell {
 }
 
 impl Global {
-    /// Puts the path of two strings of codes in `cigar`, which is empty, and returns its score.
+    /// Puts the path of two sequences of codes in `cigar`, which is empty, and returns its score.
     pub(super) fn align(
         &mut self,
         [query, target]: [&[u8]; 2],

@@ -1,9 +1,9 @@
-//! The path of a region: its CIGAR, what MD says of it, and how many bases differ.
+//! The CIGAR of a region, with MD and NM.
 //!
 //! A region has ends and a score, but no path. It is found by a global alignment of the two
 //! intervals within a band that is as narrow as the score allows (`mem_reg2aln`); most need none,
 //! since with equal lengths and few points lost there can be no gap. On the reverse strand both are
-//! turned round first, so that a gap that fits several places lies leftmost on the forward strand.
+//! reversed first, so that a gap that fits several places is leftmost on the forward strand.
 
 pub(super) mod difference;
 pub(super) mod global;
@@ -90,7 +90,7 @@ impl Tracer {
         self.load(read, region, reference).then(|| self.align(band, settings))
     }
 
-    /// The bases of both intervals, turned round on the reverse strand.
+    /// The bases of both intervals, reversed on the reverse strand.
     fn load(&mut self, read: &[u8], region: &Region, reference: &Reference<'_>) -> bool {
         let Region { reference_start: start, reference_end: end, .. } = *region;
         let crosses = !reference.is_reverse(start) && reference.is_reverse(end - 1);
@@ -112,9 +112,9 @@ impl Tracer {
     /// Aligns within a band, and returns the score.
     fn align(&mut self, band: i32, settings: &Settings) -> i32 {
         let Self { query, target, global, cigar, .. } = self;
-        let strings = [&query[..], target];
-        let widest = inner_band(strings, band, settings);
-        let mut band = match least_band(strings, settings) {
+        let sequences = [&query[..], target];
+        let widest = inner_band(sequences, band, settings);
+        let mut band = match least_band(sequences, settings) {
             _ if band == 0 && query.len() == target.len() => 0,
             Some(least) => least.min(widest),
             None => widest,
@@ -125,23 +125,23 @@ impl Tracer {
                 cigar.push(operation(query.len(), MATCH));
                 return settings.score_of(query, target);
             }
-            let score = global.align(strings, band, settings, cigar);
-            let wanted = farthest(strings, score, settings).min(widest);
-            if band >= wanted {
+            let score = global.align(sequences, band, settings, cigar);
+            let needed = farthest(sequences, score, settings).min(widest);
+            if band >= needed {
                 return score;
             }
-            band = wanted;
+            band = needed;
         }
     }
 }
 
 /// The band in which the best path is looked for first, if scores bound it; 0 if the best path is
 /// known to have no gap.
-fn least_band(strings: [&[u8]; 2], settings: &Settings) -> Option<usize> {
-    let [query, target] = strings;
+fn least_band(sequences: [&[u8]; 2], settings: &Settings) -> Option<usize> {
+    let [query, target] = sequences;
     let is_bound = settings.only_matches_score();
     is_bound.then(|| match query.len().abs_diff(target.len()) {
-        0 => farthest(strings, settings.score_of(query, target), settings),
+        0 => farthest(sequences, settings.score_of(query, target), settings),
         apart => apart + 3,
     })
 }
@@ -150,10 +150,10 @@ fn least_band(strings: [&[u8]; 2], settings: &Settings) -> Option<usize> {
 /// more: gaps cost, and bases in insertions match nothing.
 ///
 /// So that a path within that band, if it scores so much, is the best of any wider band; and so is
-/// the one that is taken of equal ones, since all of them lie in the band.
+/// the one that is taken of equal ones, since all of them are in the band.
 fn farthest([query, target]: [&[u8]; 2], score: i32, settings: &Settings) -> usize {
     let gaps = &settings.gaps;
-    // Prices may be as large as 32 bits hold.
+    // Penalties may be as large as 32 bits hold.
     let [matching, deletion, insertion] =
         [settings.matching, gaps.extend_deletion, gaps.extend_insertion].map(i64::from);
     let opened = i64::from(gaps.open_deletion) + i64::from(gaps.open_insertion);
@@ -165,7 +165,7 @@ fn farthest([query, target]: [&[u8]; 2], score: i32, settings: &Settings) -> usi
     longest.max(0) as usize + apart.unsigned_abs() as usize
 }
 
-/// The band that a region's score asks for (`infer_bw`).
+/// The band that a region's score requires (`infer_bw`).
 fn first_band(region: &Region, settings: &Settings) -> i32 {
     let (query, target) = (region.read_span(), region.reference_span() as i32);
     let gaps = &settings.gaps;

@@ -11,7 +11,7 @@ use super::super::oracle::index::Options;
 use super::super::{BwaOptions, Preset, emission_tests};
 use super::*;
 
-/// Two strings of codes, the second made of the first with changes and gaps, some of them in
+/// Two sequences of codes, the second made of the first with changes and gaps, some of them in
 /// repeats, where several paths score the same.
 fn strings() -> impl Strategy<Value = [Vec<u8>; 2]> {
     let edits = proptest::collection::vec((0..4_u8, 0..200_usize, 1..20_usize, 0..4_u8), 0..7);
@@ -97,7 +97,7 @@ fn narrow_bands_have_the_paths_of_wide_ones() {
     });
 }
 
-/// A genome of three sequences, of which the second is nearly the first, turned round.
+/// A genome of three sequences, of which the second is nearly the first, reverse-complemented.
 fn engine(options: &BwaOptions) -> (Compared, usize) {
     let mut dice = Dice(5);
     let first = dice.bases(900);

@@ -6,57 +6,57 @@
 
 use super::super::lanes::instructions::Instructions;
 use super::super::settings::{GAP, Settings};
-use super::kernel::{self, Work};
-use super::one::{OneWork, extend_one};
-use super::side::{Extension, Side};
+use super::flank::{Extension, Flank};
+use super::kernel::{self, LaneScratch};
+use super::scalar::{ScalarScratch, extend_scalar};
 
 /// Working memory for 8 and 16 bits, of `N` and `M` lanes.
 #[derive(Debug, Default)]
-struct Both<const N: usize, const M: usize> {
-    small: Work<u8, N>,
-    large: Work<i16, M>,
+struct KernelScratch<const LANES_8: usize, const LANES_16: usize> {
+    bits8: LaneScratch<u8, LANES_8>,
+    bits16: LaneScratch<i16, LANES_16>,
 }
 
-/// Working memory, of a kind that says what instructions the processor has.
+/// Working memory, by the instructions that the processor has.
 #[derive(Debug)]
-enum Width {
-    Plain(Both<16, 8>),
+enum InstructionScratch {
+    Baseline(KernelScratch<16, 8>),
     #[cfg(target_arch = "x86_64")]
-    Avx2(Both<32, 16>),
+    Avx2(KernelScratch<32, 16>),
     #[cfg(target_arch = "x86_64")]
-    Avx512(Both<64, 32>),
+    Avx512(KernelScratch<64, 32>),
 }
 
 /// The kernels, with their memory.
 #[derive(Debug)]
 pub(super) struct Kernels {
-    width: Width,
+    scratch: InstructionScratch,
     /// Of 8 bits.
     lanes: usize,
-    one: OneWork,
+    one: ScalarScratch,
 }
 
-/// How an extension is computed.
+/// Which kernel computes an extension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Size {
+pub(super) enum KernelKind {
     /// In lanes of 8 bits.
-    Small,
+    Bits8,
     /// In lanes of 16 bits.
-    Medium,
-    /// By itself.
-    Large,
+    Bits16,
+    /// Without lanes.
+    Scalar,
 }
 
-impl Size {
-    pub(super) fn of(side: &Side<'_>, settings: &Settings) -> Self {
-        if !kernel::fits_lanes(settings) || side.query.contains(&GAP) {
-            Self::Large
-        } else if side.is_small(settings) {
-            Self::Small
-        } else if side.is_medium(settings) {
-            Self::Medium
+impl KernelKind {
+    pub(super) fn of(flank: &Flank<'_>, settings: &Settings) -> Self {
+        if !kernel::fits_lanes(settings) || flank.query.contains(&GAP) {
+            Self::Scalar
+        } else if flank.fits_8_bits(settings) {
+            Self::Bits8
+        } else if flank.fits_16_bits(settings) {
+            Self::Bits16
         } else {
-            Self::Large
+            Self::Scalar
         }
     }
 }
@@ -75,56 +75,60 @@ impl Kernels {
 
     /// For instructions that the processor has.
     fn of(instructions: Instructions) -> Self {
-        let width = match instructions {
-            Instructions::Baseline => Width::Plain(Both::default()),
+        let scratch = match instructions {
+            Instructions::Baseline => InstructionScratch::Baseline(KernelScratch::default()),
             #[cfg(target_arch = "x86_64")]
-            Instructions::Avx2 => Width::Avx2(Both::default()),
+            Instructions::Avx2 => InstructionScratch::Avx2(KernelScratch::default()),
             #[cfg(target_arch = "x86_64")]
-            Instructions::Avx512 => Width::Avx512(Both::default()),
+            Instructions::Avx512 => InstructionScratch::Avx512(KernelScratch::default()),
         };
-        Self { width, lanes: instructions.lanes(), one: OneWork::default() }
+        Self { scratch, lanes: instructions.lanes(), one: ScalarScratch::default() }
     }
 
-    /// How many extensions of a size go side by side.
-    pub(super) fn lanes(&self, size: Size) -> usize {
-        match size {
-            Size::Small => self.lanes,
-            Size::Medium => self.lanes / 2,
-            Size::Large => 1,
+    /// Lanes of a kernel.
+    pub(super) fn lanes(&self, kind: KernelKind) -> usize {
+        match kind {
+            KernelKind::Bits8 => self.lanes,
+            KernelKind::Bits16 => self.lanes / 2,
+            KernelKind::Scalar => 1,
         }
     }
 
     /// Extends one seed.
-    pub(super) fn extend_one(&mut self, side: &Side<'_>, settings: &Settings) -> Extension {
-        extend_one(side, settings, &mut self.one)
+    pub(super) fn extend_scalar(&mut self, flank: &Flank<'_>, settings: &Settings) -> Extension {
+        extend_scalar(flank, settings, &mut self.one)
     }
 
-    /// Extends seeds of one size, as many as there are lanes at most; what each comes to is put
-    /// behind `out`.
+    /// Extends over flanks of one kind, as many as there are lanes at most; the results are
+    /// appended to `out`.
     pub(super) fn extend(
         &mut self,
-        sides: &[Side<'_>],
-        size: Size,
+        flanks: &[Flank<'_>],
+        kind: KernelKind,
         settings: &Settings,
         out: &mut Vec<Extension>,
     ) {
-        match (&mut self.width, size) {
-            (_, Size::Large) => {
+        match (&mut self.scratch, kind) {
+            (_, KernelKind::Scalar) => {
                 let one = &mut self.one;
-                out.extend(sides.iter().map(|side| extend_one(side, settings, one)));
+                out.extend(flanks.iter().map(|flank| extend_scalar(flank, settings, one)));
             }
-            (Width::Plain(work), Size::Small) => {
-                kernel::extend(sides, settings, &mut work.small, out);
+            (InstructionScratch::Baseline(scratch), KernelKind::Bits8) => {
+                kernel::extend(flanks, settings, &mut scratch.bits8, out);
             }
-            (Width::Plain(work), Size::Medium) => {
-                kernel::extend(sides, settings, &mut work.large, out);
+            (InstructionScratch::Baseline(scratch), KernelKind::Bits16) => {
+                kernel::extend(flanks, settings, &mut scratch.bits16, out);
             }
             // SAFETY: memory of this kind is made only where the processor has AVX2.
             #[cfg(target_arch = "x86_64")]
-            (Width::Avx2(work), _) => unsafe { with_avx2(sides, size, settings, work, out) },
+            (InstructionScratch::Avx2(scratch), _) => unsafe {
+                with_avx2(flanks, kind, settings, scratch, out)
+            },
             // SAFETY: memory of this kind is made only where the processor has all of these.
             #[cfg(target_arch = "x86_64")]
-            (Width::Avx512(work), _) => unsafe { with_avx512(sides, size, settings, work, out) },
+            (InstructionScratch::Avx512(scratch), _) => unsafe {
+                with_avx512(flanks, kind, settings, scratch, out)
+            },
         }
     }
 }
@@ -132,29 +136,29 @@ impl Kernels {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn with_avx2(
-    sides: &[Side<'_>],
-    size: Size,
+    flanks: &[Flank<'_>],
+    kind: KernelKind,
     settings: &Settings,
-    work: &mut Both<32, 16>,
+    scratch: &mut KernelScratch<32, 16>,
     out: &mut Vec<Extension>,
 ) {
-    match size {
-        Size::Small => kernel::extend(sides, settings, &mut work.small, out),
-        _ => kernel::extend(sides, settings, &mut work.large, out),
+    match kind {
+        KernelKind::Bits8 => kernel::extend(flanks, settings, &mut scratch.bits8, out),
+        _ => kernel::extend(flanks, settings, &mut scratch.bits16, out),
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,avx512bw,avx512vl")]
 fn with_avx512(
-    sides: &[Side<'_>],
-    size: Size,
+    flanks: &[Flank<'_>],
+    kind: KernelKind,
     settings: &Settings,
-    work: &mut Both<64, 32>,
+    scratch: &mut KernelScratch<64, 32>,
     out: &mut Vec<Extension>,
 ) {
-    match size {
-        Size::Small => kernel::extend(sides, settings, &mut work.small, out),
-        _ => kernel::extend(sides, settings, &mut work.large, out),
+    match kind {
+        KernelKind::Bits8 => kernel::extend(flanks, settings, &mut scratch.bits8, out),
+        _ => kernel::extend(flanks, settings, &mut scratch.bits16, out),
     }
 }

@@ -1,4 +1,4 @@
-//! Extension of seeds over the bases beside them, many side by side (`ksw_extend2`).
+//! Banded extension of seeds over their flanks, one in each lane (`ksw_extend2`).
 //!
 //! An extension begins with the score of its seed and ends where the score is best, or at the end
 //! of the read. Rows are bases of the reference, columns bases of the read. As in bwa, no alignment
@@ -6,9 +6,9 @@
 //! cut to a band, and to the cells that were not 0 in the row above and two more. That cut shows:
 //! it ends a long insertion at the edge.
 
-use super::super::lanes::{Lanes, Unit};
+use super::super::lanes::{LaneScore, Lanes};
 use super::super::settings::{Settings, UNKNOWN_SCORE};
-use super::side::{Extension, Side};
+use super::flank::{Extension, Flank};
 
 /// Whether lanes compute with these scores as bwa does.
 pub(super) fn fits_lanes(settings: &Settings) -> bool {
@@ -17,44 +17,44 @@ pub(super) fn fits_lanes(settings: &Settings) -> bool {
 
 /// A code that equals no base.
 const UNKNOWN: usize = 7;
-/// Another one, behind the end of a read or of the reference.
+/// Another one, past the end of a read or of the reference.
 const BEHIND: usize = 9;
 
-/// The numbers of one column.
+/// A column of the matrix.
 #[derive(Debug, Clone, Copy)]
-struct Column<T, const N: usize> {
-    query: Lanes<T, N>,
-    /// What a base costs that does not match.
-    price: Lanes<T, N>,
+struct Column<Score, const LANES: usize> {
+    query: Lanes<Score, LANES>,
+    /// Penalty of a mismatch.
+    penalty: Lanes<Score, LANES>,
     /// The cell up and to the left.
-    diagonal: Lanes<T, N>,
-    deletion: Lanes<T, N>,
+    diagonal: Lanes<Score, LANES>,
+    deletion: Lanes<Score, LANES>,
 }
 
 /// Working memory of [`extend`].
 #[derive(Debug, Default)]
-pub(super) struct Work<T, const N: usize> {
-    columns: Vec<Column<T, N>>,
-    target: Vec<Lanes<T, N>>,
+pub(super) struct LaneScratch<Score, const LANES: usize> {
+    columns: Vec<Column<Score, LANES>>,
+    target: Vec<Lanes<Score, LANES>>,
     /// Whether a column is the last one of some read.
     is_last: Vec<bool>,
 }
 
-/// The prices, in all lanes.
+/// The scoring, in all lanes.
 #[derive(Debug, Clone, Copy)]
-struct Prices<T, const N: usize> {
-    gain: Lanes<T, N>,
-    mismatch: Lanes<T, N>,
-    first_deletion: Lanes<T, N>,
-    first_insertion: Lanes<T, N>,
-    extend_deletion: Lanes<T, N>,
-    extend_insertion: Lanes<T, N>,
+struct Penalties<Score, const LANES: usize> {
+    gain: Lanes<Score, LANES>,
+    mismatch: Lanes<Score, LANES>,
+    first_deletion: Lanes<Score, LANES>,
+    first_insertion: Lanes<Score, LANES>,
+    extend_deletion: Lanes<Score, LANES>,
+    extend_insertion: Lanes<Score, LANES>,
 }
 
-impl<T: Unit, const N: usize> Prices<T, N> {
+impl<Score: LaneScore, const LANES: usize> Penalties<Score, LANES> {
     #[inline(always)]
     fn new(settings: &Settings) -> Self {
-        let all = |value: i32| Lanes::all(T::new(value));
+        let all = |value: i32| Lanes::splat(Score::new(value));
         let gaps = &settings.gaps;
         Self {
             gain: all(settings.matching),
@@ -67,108 +67,107 @@ impl<T: Unit, const N: usize> Prices<T, N> {
     }
 }
 
-/// What differs from lane to lane: numbers of bases, the band, and the score at the start.
-struct Shapes<T, const N: usize> {
-    columns: Lanes<T, N>,
-    rows: Lanes<T, N>,
-    band: Lanes<T, N>,
-    seed_score: Lanes<T, N>,
+/// Per lane: numbers of bases, the band, and the score at the start.
+struct LaneInputs<Score, const LANES: usize> {
+    columns: Lanes<Score, LANES>,
+    rows: Lanes<Score, LANES>,
+    band: Lanes<Score, LANES>,
+    seed_score: Lanes<Score, LANES>,
 }
 
-/// Extends up to `N` seeds; what each comes to is put behind `out`. Scores fit `T`.
+/// Extends up to `LANES` seeds; the results are appended to `out`. Scores fit `Score`.
 #[inline(always)]
-pub(super) fn extend<T: Unit, const N: usize>(
-    sides: &[Side<'_>],
+pub(super) fn extend<Score: LaneScore, const LANES: usize>(
+    flanks: &[Flank<'_>],
     settings: &Settings,
-    work: &mut Work<T, N>,
+    scratch: &mut LaneScratch<Score, LANES>,
     out: &mut Vec<Extension>,
 ) {
-    let shapes = load(sides, settings, work);
-    let found = if sides.iter().all(|side| side.is_plain(settings)) {
-        matrix::<T, N, false>(work, &shapes, settings)
+    let inputs = load(flanks, settings, scratch);
+    let progress = if flanks.iter().all(|flank| flank.is_plain(settings)) {
+        matrix::<Score, LANES, false>(scratch, &inputs, settings)
     } else {
-        matrix::<T, N, true>(work, &shapes, settings)
+        matrix::<Score, LANES, true>(scratch, &inputs, settings)
     };
-    out.extend((0..sides.len()).map(|lane| found.extension(lane)));
+    out.extend((0..flanks.len()).map(|lane| progress.extension(lane)));
 }
 
-/// Puts the bases side by side.
+/// Loads a flank into each lane.
 #[inline(always)]
-fn load<T: Unit, const N: usize>(
-    sides: &[Side<'_>],
+fn load<Score: LaneScore, const LANES: usize>(
+    flanks: &[Flank<'_>],
     settings: &Settings,
-    work: &mut Work<T, N>,
-) -> Shapes<T, N> {
-    let zero = Lanes::all(T::ZERO);
-    let mut shapes = Shapes { columns: zero, rows: zero, band: zero, seed_score: zero };
-    let columns = sides.iter().map(|side| side.query.len()).max().unwrap_or(0);
-    let rows = sides.iter().map(Side::rows).max().unwrap_or(0);
+    scratch: &mut LaneScratch<Score, LANES>,
+) -> LaneInputs<Score, LANES> {
+    let zero = Lanes::splat(Score::ZERO);
+    let mut inputs = LaneInputs { columns: zero, rows: zero, band: zero, seed_score: zero };
+    let columns = flanks.iter().map(|flank| flank.query.len()).max().unwrap_or(0);
+    let rows = flanks.iter().map(Flank::rows).max().unwrap_or(0);
     let empty = Column {
-        query: Lanes::all(T::index(UNKNOWN)),
-        price: Lanes::all(T::new(-settings.mismatch_score)),
+        query: Lanes::splat(Score::index(UNKNOWN)),
+        penalty: Lanes::splat(Score::new(-settings.mismatch_score)),
         diagonal: zero,
         deletion: zero,
     };
-    work.columns.clear();
-    work.columns.resize(columns + 1, empty);
-    work.target.clear();
-    work.target.resize(rows, Lanes::all(T::index(BEHIND)));
-    work.is_last.clear();
-    work.is_last.resize(columns + 1, false);
-    let [mismatch, unknown] = [-settings.mismatch_score, -UNKNOWN_SCORE].map(T::new);
-    for (lane, side) in sides.iter().enumerate() {
-        let is_plain = side.is_plain(settings);
-        for (column, &code) in work.columns.iter_mut().zip(side.query) {
-            column.query.0[lane] = T::index(if code < 4 { code.into() } else { UNKNOWN });
+    scratch.columns.clear();
+    scratch.columns.resize(columns + 1, empty);
+    scratch.target.clear();
+    scratch.target.resize(rows, Lanes::splat(Score::index(BEHIND)));
+    scratch.is_last.clear();
+    scratch.is_last.resize(columns + 1, false);
+    let [mismatch, unknown] = [-settings.mismatch_score, -UNKNOWN_SCORE].map(Score::new);
+    for (lane, flank) in flanks.iter().enumerate() {
+        let is_plain = flank.is_plain(settings);
+        for (column, &code) in scratch.columns.iter_mut().zip(flank.query) {
+            column.query.0[lane] = Score::index(if code < 4 { code.into() } else { UNKNOWN });
             if !is_plain {
-                column.price.0[lane] = if code < 4 { mismatch } else { unknown };
+                column.penalty.0[lane] = if code < 4 { mismatch } else { unknown };
             }
         }
-        for (row, &code) in work.target.iter_mut().zip(&side.target[..side.rows()]) {
-            row.0[lane] = T::index(code.into());
+        for (row, &code) in scratch.target.iter_mut().zip(&flank.target[..flank.rows()]) {
+            row.0[lane] = Score::index(code.into());
         }
-        work.is_last[side.query.len() - 1] = true;
-        shapes.columns.0[lane] = T::index(side.query.len());
-        shapes.rows.0[lane] = T::index(side.rows());
-        shapes.band.0[lane] = T::new(side.band);
-        shapes.seed_score.0[lane] = T::new(side.seed_score);
+        scratch.is_last[flank.query.len() - 1] = true;
+        inputs.columns.0[lane] = Score::index(flank.query.len());
+        inputs.rows.0[lane] = Score::index(flank.rows());
+        inputs.band.0[lane] = Score::new(flank.band);
+        inputs.seed_score.0[lane] = Score::new(flank.seed_score);
     }
-    load_first_row(work, &shapes, &Prices::new(settings));
-    shapes
+    load_first_row(scratch, &inputs, &Penalties::new(settings));
+    inputs
 }
 
 /// The cells above the first row, no further than reads have columns.
 #[inline(always)]
-fn load_first_row<T: Unit, const N: usize>(
-    work: &mut Work<T, N>,
-    shapes: &Shapes<T, N>,
-    prices: &Prices<T, N>,
+fn load_first_row<Score: LaneScore, const LANES: usize>(
+    scratch: &mut LaneScratch<Score, LANES>,
+    inputs: &LaneInputs<Score, LANES>,
+    penalties: &Penalties<Score, LANES>,
 ) {
-    let mut score = shapes.seed_score;
-    work.columns[0].diagonal = score;
-    score = score.less(prices.first_insertion);
-    for (at, column) in work.columns.iter_mut().enumerate().skip(1) {
-        let is_behind = Lanes::all(T::index(at)).above(shapes.columns);
-        column.diagonal = score.without(is_behind);
-        if !column.diagonal.is_any() {
+    let mut score = inputs.seed_score;
+    scratch.columns[0].diagonal = score;
+    score = score.minus(penalties.first_insertion);
+    for (at, column) in scratch.columns.iter_mut().enumerate().skip(1) {
+        let is_behind = Lanes::splat(Score::index(at)).greater_than(inputs.columns);
+        column.diagonal = score.and_not(is_behind);
+        if !column.diagonal.any() {
             break;
         }
-        score = score.less(prices.extend_insertion);
+        score = score.minus(penalties.extend_insertion);
     }
 }
 
-/// What is known of the lanes while rows are computed. Rows and columns are counted from 1, so that
-/// 0 is none.
-struct Found<T, const N: usize> {
-    best: Lanes<T, N>,
-    row: Lanes<T, N>,
-    column: Lanes<T, N>,
-    end_score: Lanes<T, N>,
-    end_row: Lanes<T, N>,
-    off_diagonal: Lanes<T, N>,
+/// The best cells so far, per lane. Rows and columns are counted from 1, so that 0 is none.
+struct Progress<Score, const LANES: usize> {
+    best: Lanes<Score, LANES>,
+    row: Lanes<Score, LANES>,
+    column: Lanes<Score, LANES>,
+    end_score: Lanes<Score, LANES>,
+    end_row: Lanes<Score, LANES>,
+    off_diagonal: Lanes<Score, LANES>,
 }
 
-impl<T: Unit, const N: usize> Found<T, N> {
+impl<Score: LaneScore, const LANES: usize> Progress<Score, LANES> {
     fn extension(&self, lane: usize) -> Extension {
         let end_row = self.end_row.0[lane].as_index() as i32;
         Extension {
@@ -183,218 +182,228 @@ impl<T: Unit, const N: usize> Found<T, N> {
 }
 
 /// A row while its columns are computed.
-struct Row<T, const N: usize> {
-    target: Lanes<T, N>,
+struct RowInProgress<Score, const LANES: usize> {
+    target: Lanes<Score, LANES>,
     /// The cell to the left.
-    left: Lanes<T, N>,
-    insertion: Lanes<T, N>,
-    most: Lanes<T, N>,
+    left: Lanes<Score, LANES>,
+    insertion: Lanes<Score, LANES>,
+    most: Lanes<Score, LANES>,
     /// The last column that has it.
-    most_column: Lanes<T, N>,
+    most_column: Lanes<Score, LANES>,
     /// The last column that is not 0.
-    live: Lanes<T, N>,
+    live: Lanes<Score, LANES>,
     /// The cell in the last column of the read.
-    last: Lanes<T, N>,
+    last: Lanes<Score, LANES>,
 }
 
-/// The columns of a row that lanes compute.
-struct Columns<T, const N: usize> {
+/// The columns of a row that are in the band, per lane.
+struct ColumnRange<Score, const LANES: usize> {
     /// The first.
-    low: Lanes<T, N>,
-    /// Behind the last.
-    end: Lanes<T, N>,
+    low: Lanes<Score, LANES>,
+    /// One past the last.
+    end: Lanes<Score, LANES>,
 }
 
-impl<T: Unit, const N: usize> Row<T, N> {
-    /// A cell that all lanes that go on compute.
+impl<Score: LaneScore, const LANES: usize> RowInProgress<Score, LANES> {
+    /// A cell that is in the band of all active lanes.
     #[inline(always)]
     fn cell<const CAREFUL: bool>(
         &mut self,
-        column: &mut Column<T, N>,
-        at: Lanes<T, N>,
-        prices: &Prices<T, N>,
+        column: &mut Column<Score, LANES>,
+        at: Lanes<Score, LANES>,
+        penalties: &Penalties<Score, LANES>,
     ) {
-        let Column { query, price, diagonal, deletion } = *column;
+        let Column { query, penalty, diagonal, deletion } = *column;
         column.diagonal = self.left;
-        let price = if CAREFUL { price } else { prices.mismatch };
-        let matched = diagonal.continued(query.equals(self.target), prices.gain, price);
-        self.left = matched.larger(deletion).larger(self.insertion);
-        self.most_column = at.or_below(self.most, self.left, self.most_column);
-        self.most = self.most.larger(self.left);
-        self.live = self.live.where_above(self.left, Lanes::all(T::ZERO), at);
+        let penalty = if CAREFUL { penalty } else { penalties.mismatch };
+        let matched =
+            diagonal.plus_substitution(query.equal_to(self.target), penalties.gain, penalty);
+        self.left = matched.max(deletion).max(self.insertion);
+        self.most_column = at.blend_where_less(self.most, self.left, self.most_column);
+        self.most = self.most.max(self.left);
+        self.live = self.live.blend_where_greater(self.left, Lanes::splat(Score::ZERO), at);
         column.deletion =
-            deletion.less(prices.extend_deletion).larger(matched.less(prices.first_deletion));
+            deletion.minus(penalties.extend_deletion).max(matched.minus(penalties.first_deletion));
         self.insertion = self
             .insertion
-            .less(prices.extend_insertion)
-            .larger(matched.less(prices.first_insertion));
+            .minus(penalties.extend_insertion)
+            .max(matched.minus(penalties.first_insertion));
     }
 
-    /// A cell that some lanes do not compute.
+    /// A cell that is outside of the band of some lanes.
     #[inline(always)]
     fn cell_within<const CAREFUL: bool>(
         &mut self,
-        column: &mut Column<T, N>,
-        at: Lanes<T, N>,
-        columns: &Columns<T, N>,
-        prices: &Prices<T, N>,
+        column: &mut Column<Score, LANES>,
+        at: Lanes<Score, LANES>,
+        columns: &ColumnRange<Score, LANES>,
+        penalties: &Penalties<Score, LANES>,
     ) {
-        let Column { query, price, diagonal, deletion } = *column;
-        // Behind the end bwa leaves the cells of the first row as they are.
-        let is_behind = at.above(columns.end);
-        column.diagonal = if CAREFUL { diagonal.chosen(is_behind, self.left) } else { self.left };
-        let is_inside = columns.end.above(at).without(columns.low.above(at));
-        let price = if CAREFUL { price } else { prices.mismatch };
-        let matched = diagonal.continued(query.equals(self.target), prices.gain, price);
-        let matched = matched.only(is_inside);
-        self.left = matched.larger(deletion).larger(self.insertion).only(is_inside);
-        self.most_column = at.or_below(self.most, self.left, self.most_column);
-        self.most = self.most.larger(self.left);
-        self.live = self.live.where_above(self.left, Lanes::all(T::ZERO), at);
-        let longer = deletion.less(prices.extend_deletion);
-        column.deletion = longer.larger(matched.less(prices.first_deletion)).only(is_inside);
-        let longer = self.insertion.less(prices.extend_insertion);
-        self.insertion = longer.larger(matched.less(prices.first_insertion)).only(is_inside);
+        let Column { query, penalty, diagonal, deletion } = *column;
+        // Past the end bwa leaves the cells of the first row as they are.
+        let is_behind = at.greater_than(columns.end);
+        column.diagonal = if CAREFUL { diagonal.blend(is_behind, self.left) } else { self.left };
+        let is_inside = columns.end.greater_than(at).and_not(columns.low.greater_than(at));
+        let penalty = if CAREFUL { penalty } else { penalties.mismatch };
+        let matched =
+            diagonal.plus_substitution(query.equal_to(self.target), penalties.gain, penalty);
+        let matched = matched.and(is_inside);
+        self.left = matched.max(deletion).max(self.insertion).and(is_inside);
+        self.most_column = at.blend_where_less(self.most, self.left, self.most_column);
+        self.most = self.most.max(self.left);
+        self.live = self.live.blend_where_greater(self.left, Lanes::splat(Score::ZERO), at);
+        let longer = deletion.minus(penalties.extend_deletion);
+        column.deletion = longer.max(matched.minus(penalties.first_deletion)).and(is_inside);
+        let longer = self.insertion.minus(penalties.extend_insertion);
+        self.insertion = longer.max(matched.minus(penalties.first_insertion)).and(is_inside);
     }
 
     /// Keeps the cell of column `at` where that is the last of the read.
     #[inline(always)]
-    fn keep_last(&mut self, is_last: bool, at: Lanes<T, N>, last_column: Lanes<T, N>) {
+    fn keep_last(
+        &mut self,
+        is_last: bool,
+        at: Lanes<Score, LANES>,
+        last_column: Lanes<Score, LANES>,
+    ) {
         if is_last {
-            self.last = self.left.chosen(last_column.equals(at), self.last);
+            self.last = self.left.blend(last_column.equal_to(at), self.last);
         }
     }
 }
 
-/// Goes through the matrix. `CAREFUL`: with bases that are not known, or first rows that are wider
-/// than the band.
+/// Computes the matrix. `CAREFUL`: with ambiguous bases, or first rows that are wider than the
+/// band.
 #[inline(always)]
-fn matrix<T: Unit, const N: usize, const CAREFUL: bool>(
-    work: &mut Work<T, N>,
-    shapes: &Shapes<T, N>,
+fn matrix<Score: LaneScore, const LANES: usize, const CAREFUL: bool>(
+    scratch: &mut LaneScratch<Score, LANES>,
+    inputs: &LaneInputs<Score, LANES>,
     settings: &Settings,
-) -> Found<T, N> {
-    let zero = Lanes::<T, N>::all(T::ZERO);
-    let one = Lanes::all(T::index(1));
-    let prices = Prices::new(settings);
-    let last_column = shapes.columns.less(one);
-    let mut found = Found {
-        best: shapes.seed_score,
+) -> Progress<Score, LANES> {
+    let zero = Lanes::<Score, LANES>::splat(Score::ZERO);
+    let one = Lanes::splat(Score::index(1));
+    let penalties = Penalties::new(settings);
+    let last_column = inputs.columns.minus(one);
+    let mut progress = Progress {
+        best: inputs.seed_score,
         row: zero,
         column: zero,
         end_score: zero,
         end_row: zero,
         off_diagonal: zero,
     };
-    let mut going = shapes.columns.above(zero);
-    let mut end = shapes.columns;
-    let mut first = shapes.seed_score.less(Lanes::all(T::new(settings.gaps.open_deletion)));
+    let mut active = inputs.columns.greater_than(zero);
+    let mut end = inputs.columns;
+    let mut first = inputs.seed_score.minus(Lanes::splat(Score::new(settings.gaps.open_deletion)));
     let mut begin = 0;
-    for number in 0..work.target.len() {
-        let row_number = Lanes::all(T::index(number));
-        going = going.only(shapes.rows.above(row_number));
-        if !going.is_any() {
+    for number in 0..scratch.target.len() {
+        let row_number = Lanes::splat(Score::index(number));
+        active = active.and(inputs.rows.greater_than(row_number));
+        if !active.any() {
             break;
         }
-        first = first.less(prices.extend_deletion);
-        let low = row_number.less(shapes.band);
-        end = end.smaller(row_number.plus(shapes.band).plus(one)).smaller(shapes.columns);
-        let mut row = Row {
-            target: work.target[number],
-            left: if begin == 0 { first.only(low.equals(zero)) } else { zero },
+        first = first.minus(penalties.extend_deletion);
+        let low = row_number.minus(inputs.band);
+        end = end.min(row_number.plus(inputs.band).plus(one)).min(inputs.columns);
+        let mut row = RowInProgress {
+            target: scratch.target[number],
+            left: if begin == 0 { first.and(low.equal_to(zero)) } else { zero },
             insertion: zero,
             most: zero,
             most_column: zero,
             live: zero,
             last: zero,
         };
-        let columns = Columns { low, end };
+        let columns = ColumnRange { low, end };
         // In columns below the first and from the second number on some lanes do not compute.
-        let common = [low.only(going).greatest(), end.chosen(going, Lanes::all(T::ALL)).least()];
-        let behind = end.only(going).greatest();
+        let common =
+            [low.and(active).max_lane(), end.blend(active, Lanes::splat(Score::MAX)).min_lane()];
+        let behind = end.and(active).max_lane();
         let common = common.map(|at| at.clamp(begin, behind.max(begin)));
         let mut at = begin;
         while at < common[0] {
-            let index = Lanes::all(T::index(at));
-            row.cell_within::<CAREFUL>(&mut work.columns[at], index, &columns, &prices);
-            row.keep_last(work.is_last[at], index, last_column);
+            let index = Lanes::splat(Score::index(at));
+            row.cell_within::<CAREFUL>(&mut scratch.columns[at], index, &columns, &penalties);
+            row.keep_last(scratch.is_last[at], index, last_column);
             at += 1;
         }
         while at < common[1] {
-            let index = Lanes::all(T::index(at));
-            row.cell::<CAREFUL>(&mut work.columns[at], index, &prices);
-            row.keep_last(work.is_last[at], index, last_column);
+            let index = Lanes::splat(Score::index(at));
+            row.cell::<CAREFUL>(&mut scratch.columns[at], index, &penalties);
+            row.keep_last(scratch.is_last[at], index, last_column);
             at += 1;
         }
         while at < behind {
-            let index = Lanes::all(T::index(at));
-            row.cell_within::<CAREFUL>(&mut work.columns[at], index, &columns, &prices);
-            row.keep_last(work.is_last[at], index, last_column);
+            let index = Lanes::splat(Score::index(at));
+            row.cell_within::<CAREFUL>(&mut scratch.columns[at], index, &columns, &penalties);
+            row.keep_last(scratch.is_last[at], index, last_column);
             at += 1;
         }
-        let index = Lanes::all(T::index(at));
-        let behind_all = &mut work.columns[at];
+        let index = Lanes::splat(Score::index(at));
+        let behind_all = &mut scratch.columns[at];
         if CAREFUL {
-            let is_behind = index.above(end);
-            behind_all.diagonal = behind_all.diagonal.chosen(is_behind, row.left);
+            let is_behind = index.greater_than(end);
+            behind_all.diagonal = behind_all.diagonal.blend(is_behind, row.left);
         } else {
             behind_all.diagonal = row.left;
         }
-        going = found.take(&row, row_number, going, end.equals(shapes.columns), settings);
-        end = row.live.plus(Lanes::all(T::index(3))).smaller(shapes.columns);
-        begin = first_live(&work.columns[..behind.max(begin)], begin, going);
+        active = progress.take(&row, row_number, active, end.equal_to(inputs.columns), settings);
+        end = row.live.plus(Lanes::splat(Score::index(3))).min(inputs.columns);
+        begin = first_live(&scratch.columns[..behind.max(begin)], begin, active);
     }
-    found
+    progress
 }
 
-/// The first column from `begin` on in which a lane that goes on has more than 0.
+/// The first column from `begin` on in which an active lane has more than 0.
 #[inline(always)]
-fn first_live<T: Unit, const N: usize>(
-    columns: &[Column<T, N>],
+fn first_live<Score: LaneScore, const LANES: usize>(
+    columns: &[Column<Score, LANES>],
     begin: usize,
-    going: Lanes<T, N>,
+    active: Lanes<Score, LANES>,
 ) -> usize {
-    let is_dead = |column: &&Column<T, N>| {
-        !column.diagonal.only(going).is_any() && !column.deletion.only(going).is_any()
+    let is_dead = |column: &&Column<Score, LANES>| {
+        !column.diagonal.and(active).any() && !column.deletion.and(active).any()
     };
     begin + columns[begin..].iter().take_while(is_dead).count()
 }
 
-impl<T: Unit, const N: usize> Found<T, N> {
-    /// Takes a row; which lanes go on. `ends` says in which the row has the read's last column.
+impl<Score: LaneScore, const LANES: usize> Progress<Score, LANES> {
+    /// Updates the best cells by a row; returns the lanes that stay active (z-drop). `ends` are
+    /// those whose band has the read's last column.
     #[inline(always)]
     fn take(
         &mut self,
-        row: &Row<T, N>,
-        number: Lanes<T, N>,
-        going: Lanes<T, N>,
-        ends: Lanes<T, N>,
+        row: &RowInProgress<Score, LANES>,
+        number: Lanes<Score, LANES>,
+        active: Lanes<Score, LANES>,
+        ends: Lanes<Score, LANES>,
         settings: &Settings,
-    ) -> Lanes<T, N> {
-        let one = Lanes::all(T::index(1));
-        let zero = Lanes::<T, N>::all(T::ZERO);
+    ) -> Lanes<Score, LANES> {
+        let one = Lanes::splat(Score::index(1));
+        let zero = Lanes::<Score, LANES>::splat(Score::ZERO);
         let number = number.plus(one);
-        let is_end = ends.only(going).without(self.end_score.above(row.last));
-        self.end_row = number.chosen(is_end, self.end_row);
-        self.end_score = row.last.chosen(is_end, self.end_score);
-        let going = going.only(row.most.above(zero));
-        let is_better = row.most.above(self.best).only(going);
+        let is_end = ends.and(active).and_not(self.end_score.greater_than(row.last));
+        self.end_row = number.blend(is_end, self.end_row);
+        self.end_score = row.last.blend(is_end, self.end_score);
+        let active = active.and(row.most.greater_than(zero));
+        let is_better = row.most.greater_than(self.best).and(active);
         let column = row.most_column.plus(one);
         // How much further the row is than the column since the best score, or the other way round.
-        let (rows, ahead) = (number.less(self.row), column.less(self.column));
-        let rows = rows.plus(self.column.less(column));
-        let price = rows.less(ahead).times(settings.gaps.extend_deletion);
-        let price = price.larger(ahead.less(rows).times(settings.gaps.extend_insertion));
-        let lost = self.best.less(row.most).less(price);
-        self.best = row.most.chosen(is_better, self.best);
-        self.row = number.chosen(is_better, self.row);
-        self.column = column.chosen(is_better, self.column);
-        let off = number.less(column).larger(column.less(number));
-        self.off_diagonal = self.off_diagonal.larger(off.only(is_better));
-        if settings.drop <= 0 {
-            return going;
+        let (rows, ahead) = (number.minus(self.row), column.minus(self.column));
+        let rows = rows.plus(self.column.minus(column));
+        let penalty = rows.minus(ahead).times(settings.gaps.extend_deletion);
+        let penalty = penalty.max(ahead.minus(rows).times(settings.gaps.extend_insertion));
+        let lost = self.best.minus(row.most).minus(penalty);
+        self.best = row.most.blend(is_better, self.best);
+        self.row = number.blend(is_better, self.row);
+        self.column = column.blend(is_better, self.column);
+        let off = number.minus(column).max(column.minus(number));
+        self.off_diagonal = self.off_diagonal.max(off.and(is_better));
+        if settings.z_drop <= 0 {
+            return active;
         }
-        let is_dropped = lost.above(Lanes::all(T::new(settings.drop))).without(is_better);
-        going.without(is_dropped)
+        let is_dropped =
+            lost.greater_than(Lanes::splat(Score::new(settings.z_drop))).and_not(is_better);
+        active.and_not(is_dropped)
     }
 }

@@ -1,27 +1,27 @@
-//! From the chains of reads to their regions (`mem_chain2aln`, `mem_align1_core`).
+//! Seed extension: from the chains of reads to their regions (`mem_chain2aln`).
 //!
 //! The seeds of a chain are extended from the longest down, to the left and then to the right; one
-//! that lies in a region found before is passed over. So what is extended depends on what was
-//! found. Here the longest seed of every chain is extended at once, side by side; then read by
-//! read, in bwa's order, what was found is taken or passed over, and reads that need another seed
-//! wait for the next round.
+//! that is contained in a region found before is skipped. So which seeds are extended depends on
+//! earlier results. Here the longest seed of every chain is extended ahead, many in the lanes of a
+//! kernel; then read by read, in bwa's order, results are used or dropped, and reads that need
+//! another seed wait for the next round.
 
 mod contained;
 mod dispatch;
+mod flank;
+mod flanks;
 mod kernel;
-mod one;
-mod side;
-mod sides;
+mod scalar;
 mod window;
 
 use std::ops::Range;
 
 use contained::{is_in_region, may_lead_elsewhere};
 use dispatch::Kernels;
-use sides::{SideStart, Sides};
+use flanks::{FlankStart, Flanks};
 use window::window;
 
-use super::chain::build::{Chains, PlacedSeed};
+use super::chain::build::{Chains, Seed};
 use super::chain::filter::Filter;
 use super::chain::long_reads::LongReads;
 use super::cigar::Tracer;
@@ -30,9 +30,9 @@ use super::regions::Region;
 use super::regions::redundant::{RedundantScratch, remove_redundant};
 use super::settings::Settings;
 
-/// A region of an extended seed.
+/// An extended seed: its region.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Extended {
+pub(super) struct ExtendedSeed {
     pub(super) region: Region,
     /// Bases of the seed.
     pub(super) seed_bases: i32,
@@ -43,7 +43,7 @@ pub(super) struct Extended {
 pub(super) struct KnownChain {
     /// Number of the chain in [`Chains`].
     pub(super) chain: usize,
-    pub(super) extended: Extended,
+    pub(super) extended: ExtendedSeed,
 }
 
 /// A chain that the filter kept.
@@ -52,17 +52,17 @@ struct KeptChain {
     sequence: usize,
     repetitive: f32,
     seeds: Range<usize>,
-    /// Its part of the reference.
+    /// The window of the reference over which its seeds are extended.
     window: [i64; 2],
     /// Its region, if that is known without an extension.
-    known: Option<Extended>,
+    known: Option<ExtendedSeed>,
     /// The seed that was extended last, by its number among all, and its region.
-    ahead: Option<(usize, Extended)>,
+    ahead: Option<(usize, ExtendedSeed)>,
 }
 
-/// A read on its way.
+/// A read with chains still to be extended.
 #[derive(Debug)]
-struct ReadInWork {
+struct PendingRead {
     /// Its number in the batch.
     number: usize,
     codes: Range<usize>,
@@ -70,21 +70,21 @@ struct ReadInWork {
     /// The chain that is extended, and how many of its seeds are left, the longest last.
     chain: usize,
     left: Option<usize>,
-    found: Vec<Extended>,
+    found: Vec<ExtendedSeed>,
 }
 
-/// A seed that is extended.
+/// The extension of one seed: left, then right.
 #[derive(Debug, Clone, Copy)]
-struct Job {
+struct SeedExtension {
     read: usize,
     chain: usize,
     seed: usize,
-    /// Its sides, where it has bases there.
-    sides: [Option<usize>; 2],
-    so_far: Extended,
+    /// Its flanks left and right, by number in [`Flanks`]; none at an end of the read.
+    flanks: [Option<usize>; 2],
+    so_far: ExtendedSeed,
 }
 
-/// The number of a seed that was passed over.
+/// In place of the number of a seed that was skipped.
 const PASSED_OVER: usize = usize::MAX;
 
 /// Chains of so many are extended together, or of one read.
@@ -94,28 +94,28 @@ const MOST_CHAINS: usize = 2048;
 #[derive(Debug)]
 pub(super) struct Extender {
     kernels: Kernels,
-    sides: Sides,
+    flanks: Flanks,
     filter: Filter,
     long_reads: LongReads,
     redundant: RedundantScratch,
     tracer: Tracer,
     codes: Vec<u8>,
-    reads: Vec<ReadInWork>,
+    reads: Vec<PendingRead>,
     chains: Vec<KeptChain>,
-    seeds: Vec<PlacedSeed>,
+    seeds: Vec<Seed>,
     /// Numbers of the seeds of each chain, by score; those passed over are [`PASSED_OVER`].
     order: Vec<usize>,
-    jobs: Vec<Job>,
-    /// Of reads that were in work before.
-    spare: Vec<Vec<Extended>>,
+    seed_extensions: Vec<SeedExtension>,
+    /// Recycled lists of earlier reads.
+    spare: Vec<Vec<ExtendedSeed>>,
     regions: Vec<Region>,
     /// The regions of each read of the batch.
     of_reads: Vec<Range<usize>>,
 }
 
-/// What extension works by.
+/// The options and the reference.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Basis<'a> {
+pub(super) struct ExtensionContext<'a> {
     pub(super) settings: &'a Settings,
     pub(super) reference: &'a Reference<'a>,
 }
@@ -124,7 +124,7 @@ impl Extender {
     pub(super) fn new() -> Self {
         Self {
             kernels: Kernels::new(),
-            sides: Sides::default(),
+            flanks: Flanks::default(),
             filter: Filter::default(),
             long_reads: LongReads::new(),
             redundant: RedundantScratch::default(),
@@ -134,7 +134,7 @@ impl Extender {
             chains: Vec::new(),
             seeds: Vec::new(),
             order: Vec::new(),
-            jobs: Vec::new(),
+            seed_extensions: Vec::new(),
             spare: Vec::new(),
             regions: Vec::new(),
             of_reads: Vec::new(),
@@ -161,15 +161,15 @@ impl Extender {
         codes: impl FnOnce(&mut Vec<u8>),
         chains: &Chains,
         known: Option<KnownChain>,
-        basis: Basis<'_>,
+        context: ExtensionContext<'_>,
     ) {
         if self.chains.len() >= MOST_CHAINS {
-            self.extend(basis);
+            self.extend(context);
         }
         let (start, first) = (self.codes.len(), self.chains.len());
         codes(&mut self.codes);
         let codes = start..self.codes.len();
-        let settings = basis.settings;
+        let settings = context.settings;
         for chosen in self.filter.choose(chains.weighed(), &settings.filter) {
             let (at, chain) = chains.at(chosen.number);
             let start = self.seeds.len();
@@ -179,70 +179,75 @@ impl Extender {
                 repetitive: chains.repetitive,
                 seeds: start..self.seeds.len(),
                 window: [0; 2],
-                // Seeds of a later chain may lie in a region found before.
+                // Seeds of a later chain may be in a region found before.
                 known: known
                     .filter(|known| known.chain == at && self.chains.len() == first)
                     .map(|known| known.extended),
                 ahead: None,
             });
         }
-        self.drop_seeds_of_chance(codes.clone(), first, basis);
+        self.drop_seeds_of_chance(codes.clone(), first, context);
         for chain in &mut self.chains[first..] {
             let seeds = &self.seeds[chain.seeds.clone()];
             let length = codes.len() as i32;
-            chain.window = window(seeds, chain.sequence, length, basis.reference, settings);
+            chain.window = window(seeds, chain.sequence, length, context.reference, settings);
             let start = self.order.len();
             self.order.extend(chain.seeds.clone());
             self.order[start..].sort_unstable_by_key(|&at| (self.seeds[at].score, at));
         }
         let found = self.spare.pop().unwrap_or_default();
         let chains = first..self.chains.len();
-        self.reads.push(ReadInWork { number, codes, chains, chain: first, left: None, found });
+        self.reads.push(PendingRead { number, codes, chains, chain: first, left: None, found });
     }
 
     /// Of long reads, drops seeds of the chains from `first` on, which are those of the last read.
-    fn drop_seeds_of_chance(&mut self, codes: Range<usize>, first: usize, basis: Basis<'_>) {
+    fn drop_seeds_of_chance(
+        &mut self,
+        codes: Range<usize>,
+        first: usize,
+        context: ExtensionContext<'_>,
+    ) {
         let Self { chains, seeds, long_reads, codes: all_codes, .. } = self;
         let codes = &all_codes[codes];
-        let Some(least) = long_reads.least_score(codes.len(), basis.settings) else { return };
+        let Some(least) = long_reads.least_score(codes.len(), context.settings) else { return };
         let Some(start) = chains.get(first).map(|chain| chain.seeds.start) else { return };
         let before = seeds.split_off(start);
         for chain in &mut chains[first..] {
             let of_chain = &before[chain.seeds.start - start..chain.seeds.end - start];
             let kept = seeds.len();
-            long_reads.keep(codes, of_chain, least, basis, seeds);
+            long_reads.keep(codes, of_chain, least, context, seeds);
             chain.seeds = kept..seeds.len();
         }
     }
 
     /// Finds the regions of all reads that were taken.
-    pub(super) fn extend(&mut self, basis: Basis<'_>) {
-        self.jobs.clear();
+    pub(super) fn extend(&mut self, context: ExtensionContext<'_>) {
+        self.seed_extensions.clear();
         for read in 0..self.reads.len() {
             for chain in self.reads[read].chains.clone() {
                 let KeptChain { seeds, known, .. } = &self.chains[chain];
                 if known.is_none() && !seeds.is_empty() {
                     let seed = self.order[seeds.end - 1];
-                    self.jobs.push(Job::new(read, chain, seed));
+                    self.seed_extensions.push(SeedExtension::new(read, chain, seed));
                 }
             }
         }
         loop {
-            self.run_jobs(basis);
+            self.extend_seeds(context);
             for read in 0..self.reads.len() {
-                if let Some(job) = self.advance(read, basis.settings) {
-                    self.jobs.push(job);
+                if let Some(seed_extension) = self.advance(read, context.settings) {
+                    self.seed_extensions.push(seed_extension);
                 }
             }
-            if self.jobs.is_empty() {
+            if self.seed_extensions.is_empty() {
                 break;
             }
         }
-        self.finish(basis);
+        self.finish(context);
     }
 
-    /// Takes what was found for a read's seeds in order, up to a seed that is still to be extended.
-    fn advance(&mut self, number: usize, settings: &Settings) -> Option<Job> {
+    /// Uses the results of a read's seeds in order, up to a seed that is still to be extended.
+    fn advance(&mut self, number: usize, settings: &Settings) -> Option<SeedExtension> {
         let Self { reads, chains, seeds, order, .. } = self;
         let read = &mut reads[number];
         let bases = read.codes.len() as i32;
@@ -262,7 +267,7 @@ impl Extender {
                 } else {
                     let Some((_, extended)) = chain.ahead.filter(|&(of, _)| of == seed) else {
                         read.left = Some(left);
-                        return Some(Job::new(number, read.chain, seed));
+                        return Some(SeedExtension::new(number, read.chain, seed));
                     };
                     read.found.push(extended);
                 }
@@ -273,65 +278,77 @@ impl Extender {
         None
     }
 
-    /// Extends the seeds of all jobs.
-    fn run_jobs(&mut self, basis: Basis<'_>) {
-        let Self { kernels, sides, codes, reads, chains, seeds, jobs, .. } = self;
-        let Basis { settings, reference } = basis;
-        sides.clear();
-        for job in jobs.iter() {
-            let (seed, bases) = (&seeds[job.seed], reads[job.read].codes.len() as i64);
-            let start = seed.place - i64::from(seed.base);
-            let [low, high] = chains[job.chain].window;
+    /// Extends all pending seeds.
+    fn extend_seeds(&mut self, context: ExtensionContext<'_>) {
+        let Self { kernels, flanks, codes, reads, chains, seeds, seed_extensions, .. } = self;
+        let ExtensionContext { settings, reference } = context;
+        flanks.clear();
+        for seed_extension in seed_extensions.iter() {
+            let (seed, bases) =
+                (&seeds[seed_extension.seed], reads[seed_extension.read].codes.len() as i64);
+            let start = seed.reference_start - i64::from(seed.read_start);
+            let [low, high] = chains[seed_extension.chain].window;
             reference.prefetch([start.max(low), (start + bases).min(high)]);
         }
-        for job in jobs.iter_mut() {
-            let (seed, chain) = (seeds[job.seed], &chains[job.chain]);
-            let codes = &codes[reads[job.read].codes.clone()];
-            job.start(&seed, chain, settings);
-            if seed.base > 0 {
-                let start_at = job.side(false, settings);
-                let reach = i64::from(seed.base) + 2 * i64::from(settings.band);
-                let start = chain.window[0].max(seed.place - reach);
+        for seed_extension in seed_extensions.iter_mut() {
+            let (seed, chain) = (seeds[seed_extension.seed], &chains[seed_extension.chain]);
+            let codes = &codes[reads[seed_extension.read].codes.clone()];
+            seed_extension.start(&seed, chain, settings);
+            if seed.read_start > 0 {
+                let start_at = seed_extension.flank(false, settings);
+                let reach = i64::from(seed.read_start) + 2 * i64::from(settings.band);
+                let start = chain.window[0].max(seed.reference_start - reach);
                 let query =
-                    |out: &mut Vec<u8>| out.extend(codes[..seed.base as usize].iter().rev());
-                let target = |out: &mut Vec<u8>| reference.put_backwards(start, seed.place, out);
-                job.sides[0] = Some(sides.add(start_at, settings, query, target));
+                    |out: &mut Vec<u8>| out.extend(codes[..seed.read_start as usize].iter().rev());
+                let target = |out: &mut Vec<u8>| {
+                    reference.append_backwards(start, seed.reference_start, out)
+                };
+                seed_extension.flanks[0] = Some(flanks.add(start_at, settings, query, target));
             }
         }
-        sides.extend(kernels, settings);
-        for job in jobs.iter_mut() {
-            if let Some(at) = job.sides[0] {
-                job.take_left(sides.extension(at), &seeds[job.seed], settings);
+        flanks.extend(kernels, settings);
+        for seed_extension in seed_extensions.iter_mut() {
+            if let Some(at) = seed_extension.flanks[0] {
+                seed_extension.take_left(
+                    flanks.extension(at),
+                    &seeds[seed_extension.seed],
+                    settings,
+                );
             }
         }
-        sides.clear();
-        for job in jobs.iter_mut() {
-            let (seed, chain) = (seeds[job.seed], &chains[job.chain]);
-            let codes = &codes[reads[job.read].codes.clone()];
-            let (end, place) = ((seed.base + seed.length) as usize, seed.place_end());
+        flanks.clear();
+        for seed_extension in seed_extensions.iter_mut() {
+            let (seed, chain) = (seeds[seed_extension.seed], &chains[seed_extension.chain]);
+            let codes = &codes[reads[seed_extension.read].codes.clone()];
+            let (end, place) = ((seed.read_start + seed.length) as usize, seed.reference_end());
             if end < codes.len() {
-                let start_at = job.side(true, settings);
+                let start_at = seed_extension.flank(true, settings);
                 let reach = (codes.len() - end) as i64 + 2 * i64::from(settings.band);
                 let stop = chain.window[1].min(place + reach);
                 let query = |out: &mut Vec<u8>| out.extend_from_slice(&codes[end..]);
-                let target = |out: &mut Vec<u8>| reference.put(place, stop, out);
-                job.sides[1] = Some(sides.add(start_at, settings, query, target));
+                let target = |out: &mut Vec<u8>| reference.append(place, stop, out);
+                seed_extension.flanks[1] = Some(flanks.add(start_at, settings, query, target));
             }
         }
-        sides.extend(kernels, settings);
-        for job in jobs.drain(..) {
-            let mut job = job;
-            if let Some(at) = job.sides[1] {
-                let bases = reads[job.read].codes.len() as i32;
-                job.take_right(sides.extension(at), &seeds[job.seed], bases, settings);
+        flanks.extend(kernels, settings);
+        for seed_extension in seed_extensions.drain(..) {
+            let mut seed_extension = seed_extension;
+            if let Some(at) = seed_extension.flanks[1] {
+                let bases = reads[seed_extension.read].codes.len() as i32;
+                seed_extension.take_right(
+                    flanks.extension(at),
+                    &seeds[seed_extension.seed],
+                    bases,
+                    settings,
+                );
             }
-            chains[job.chain].ahead = Some((job.seed, job.so_far));
+            chains[seed_extension.chain].ahead = Some((seed_extension.seed, seed_extension.so_far));
         }
     }
 
-    /// Puts the regions of all reads in order, and begins anew.
-    fn finish(&mut self, basis: Basis<'_>) {
-        let Basis { settings, reference } = basis;
+    /// Sorts the regions of all reads, and clears the rest.
+    fn finish(&mut self, context: ExtensionContext<'_>) {
+        let ExtensionContext { settings, reference } = context;
         let mut own = Vec::new();
         for mut read in self.reads.drain(..) {
             own.clear();
@@ -339,7 +356,7 @@ impl Extender {
             let codes = &self.codes[read.codes];
             let tracer = &mut self.tracer;
             let merge = |first: &Region, second: &Region| {
-                super::regions::merge::merged([first, second], codes, basis, tracer)
+                super::regions::merge::merged([first, second], codes, context, tracer)
             };
             remove_redundant(&mut own, settings, &mut self.redundant, merge);
             for region in &mut own {
@@ -358,11 +375,11 @@ impl Extender {
     }
 }
 
-/// Whether a seed, behind those of its chain that were looked at before, need not be extended.
+/// Whether a seed is skipped, given the seeds of its chain that were looked at before.
 fn is_passed_over(
     [before, seed]: [&[usize]; 2],
-    seeds: &[PlacedSeed],
-    found: &[Extended],
+    seeds: &[Seed],
+    found: &[ExtendedSeed],
     read_bases: i32,
     settings: &Settings,
 ) -> bool {
@@ -372,20 +389,20 @@ fn is_passed_over(
         && !extended.into_iter().any(|&other| may_lead_elsewhere(seed, &seeds[other]))
 }
 
-impl Job {
+impl SeedExtension {
     fn new(read: usize, chain: usize, seed: usize) -> Self {
-        let so_far = Extended { region: Region::default(), seed_bases: 0 };
-        Self { read, chain, seed, sides: [None; 2], so_far }
+        let so_far = ExtendedSeed { region: Region::default(), seed_bases: 0 };
+        Self { read, chain, seed, flanks: [None; 2], so_far }
     }
 
-    /// The region is the seed.
-    fn start(&mut self, seed: &PlacedSeed, chain: &KeptChain, settings: &Settings) {
+    /// At first the region is the seed.
+    fn start(&mut self, seed: &Seed, chain: &KeptChain, settings: &Settings) {
         let score = seed.length * settings.matching;
         let region = Region {
-            reference_start: seed.place,
-            reference_end: seed.place_end(),
-            read_start: seed.base,
-            read_end: seed.base + seed.length,
+            reference_start: seed.reference_start,
+            reference_end: seed.reference_end(),
+            read_start: seed.read_start,
+            read_end: seed.read_start + seed.length,
             sequence: chain.sequence as i32,
             score,
             true_score: score,
@@ -393,51 +410,51 @@ impl Job {
             repetitive: chain.repetitive,
             ..Region::default()
         };
-        self.so_far = Extended { region, seed_bases: seed.length };
+        self.so_far = ExtendedSeed { region, seed_bases: seed.length };
     }
 
-    /// What the next side starts from.
-    fn side(&self, is_right: bool, settings: &Settings) -> SideStart {
-        let clip = settings.clips[usize::from(is_right)];
-        SideStart { seed_score: self.so_far.region.score, clip, band: settings.band, is_right }
+    /// Where the extension over a flank starts.
+    fn flank(&self, is_right: bool, settings: &Settings) -> FlankStart {
+        let clip = settings.clip_penalties[usize::from(is_right)];
+        FlankStart { seed_score: self.so_far.region.score, clip, band: settings.band, is_right }
     }
 
     fn take_left(
         &mut self,
-        (found, band): (side::Extension, i32),
-        seed: &PlacedSeed,
+        (found, band): (flank::Extension, i32),
+        seed: &Seed,
         settings: &Settings,
     ) {
         let region = &mut self.so_far.region;
         (region.score, region.band) = (found.score, region.band.max(band));
-        if found.end_score <= 0 || found.end_score <= found.score - settings.clips[0] {
-            region.read_start = seed.base - found.query_bases;
-            region.reference_start = seed.place - i64::from(found.target_bases);
+        if found.end_score <= 0 || found.end_score <= found.score - settings.clip_penalties[0] {
+            region.read_start = seed.read_start - found.query_bases;
+            region.reference_start = seed.reference_start - i64::from(found.target_bases);
             region.true_score = found.score;
         } else {
             region.read_start = 0;
-            region.reference_start = seed.place - i64::from(found.end_target_bases);
+            region.reference_start = seed.reference_start - i64::from(found.end_target_bases);
             region.true_score = found.end_score;
         }
     }
 
     fn take_right(
         &mut self,
-        (found, band): (side::Extension, i32),
-        seed: &PlacedSeed,
+        (found, band): (flank::Extension, i32),
+        seed: &Seed,
         read_bases: i32,
         settings: &Settings,
     ) {
         let region = &mut self.so_far.region;
         let before = region.score;
         (region.score, region.band) = (found.score, region.band.max(band));
-        if found.end_score <= 0 || found.end_score <= found.score - settings.clips[1] {
-            region.read_end = seed.base + seed.length + found.query_bases;
-            region.reference_end = seed.place_end() + i64::from(found.target_bases);
+        if found.end_score <= 0 || found.end_score <= found.score - settings.clip_penalties[1] {
+            region.read_end = seed.read_start + seed.length + found.query_bases;
+            region.reference_end = seed.reference_end() + i64::from(found.target_bases);
             region.true_score += found.score - before;
         } else {
             region.read_end = read_bases;
-            region.reference_end = seed.place_end() + i64::from(found.end_target_bases);
+            region.reference_end = seed.reference_end() + i64::from(found.end_target_bases);
             region.true_score += found.end_score - before;
         }
     }

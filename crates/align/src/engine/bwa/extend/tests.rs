@@ -3,11 +3,11 @@
 use super::super::certified_tests::Dice;
 use super::super::oracle::index::Options;
 use super::super::{BwaOptions, Preset, oracle};
-use super::dispatch::{Kernels, Size};
-use super::side::{Extension, Side, inner_band};
+use super::dispatch::{KernelKind, Kernels};
+use super::flank::{Extension, Flank, inner_band};
 use super::*;
 
-/// The bases of a side, and what it starts from.
+/// The bases of a flank, and what it starts from.
 #[derive(Debug, Clone)]
 struct Case {
     query: Vec<u8>,
@@ -16,8 +16,8 @@ struct Case {
     band: i32,
 }
 
-/// A read beside a copy of it with mismatches and gaps, some of them long, and what else may be
-/// behind it.
+/// A read next to a copy of it with mismatches and gaps, some of them long, and what may
+/// follow it.
 fn case(dice: &mut Dice, longest: usize) -> Case {
     let letters = 1 + dice.below(4);
     let length = 1 + dice.below(longest);
@@ -53,10 +53,10 @@ fn case(dice: &mut Dice, longest: usize) -> Case {
 }
 
 impl Case {
-    fn side(&self, clip: i32, settings: &Settings) -> Side<'_> {
+    fn flank(&self, clip: i32, settings: &Settings) -> Flank<'_> {
         let Case { query, target, seed_score, band } = self;
         let band = inner_band([query.len() as i32, clip, *band], settings);
-        Side { query, target, seed_score: *seed_score, band }
+        Flank { query, target, seed_score: *seed_score, band }
     }
 
     fn library(&self, clip: i32, options: &Options) -> Extension {
@@ -112,21 +112,21 @@ fn extensions_are_those_of_the_library_for_every_width() {
             let cases: Vec<_> = (0..64).map(|_| case(&mut dice, longest)).collect();
             let expected: Vec<_> = cases.iter().map(|case| case.library(clip, &options)).collect();
             for mut kernels in Kernels::all() {
-                for size in [Size::Small, Size::Medium, Size::Large] {
+                for kind in [KernelKind::Bits8, KernelKind::Bits16, KernelKind::Scalar] {
                     let of_size = |at: &usize| {
-                        let own = Size::of(&cases[*at].side(clip, &settings), &settings);
-                        own <= size
+                        let own = KernelKind::of(&cases[*at].flank(clip, &settings), &settings);
+                        own <= kind
                     };
                     let chosen: Vec<usize> = (0..cases.len()).filter(of_size).collect();
-                    for chosen in chosen.chunks(kernels.lanes(size)) {
-                        let sides: Vec<_> =
-                            chosen.iter().map(|&at| cases[at].side(clip, &settings)).collect();
+                    for chosen in chosen.chunks(kernels.lanes(kind)) {
+                        let flanks: Vec<_> =
+                            chosen.iter().map(|&at| cases[at].flank(clip, &settings)).collect();
                         let mut found = Vec::new();
-                        kernels.extend(&sides, size, &settings, &mut found);
+                        kernels.extend(&flanks, kind, &settings, &mut found);
                         for (&at, &found) in chosen.iter().zip(&found) {
                             let case = &cases[at];
-                            assert_eq!(told(found), told(expected[at]), "{size:?} {case:?}");
-                            seen[size as usize] += 1;
+                            assert_eq!(told(found), told(expected[at]), "{kind:?} {case:?}");
+                            seen[kind as usize] += 1;
                         }
                     }
                 }
@@ -156,7 +156,7 @@ fn what_the_diagonal_decides_is_what_the_matrix_gives() {
                 }
             }
             all += 1;
-            if let Some(found) = sides::decided(&case.side(5, &settings), &settings) {
+            if let Some(found) = flanks::decided(&case.flank(5, &settings), &settings) {
                 decided += 1;
                 assert_eq!(told(found), told(case.library(5, &options)), "{case:?}");
             }

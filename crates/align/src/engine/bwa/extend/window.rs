@@ -1,6 +1,6 @@
 //! The part of the reference that the seeds of a chain are extended over.
 
-use super::super::chain::build::PlacedSeed;
+use super::super::chain::build::Seed;
 use super::super::float::truncated;
 use super::super::reference::Reference;
 use super::super::settings::Settings;
@@ -17,23 +17,23 @@ pub(super) fn longest_gap(bases: i32, settings: &Settings) -> i32 {
     deletion.max(insertion).max(1).min(settings.band << 1)
 }
 
-/// From the first base that a seed of the chain may reach to behind the last: on the strand and in
-/// the sequence of its first seed.
+/// The bases that an extension of any seed of the chain may reach: on the strand and in the
+/// sequence of its first seed.
 pub(super) fn window(
-    seeds: &[PlacedSeed],
+    seeds: &[Seed],
     sequence: usize,
     read_bases: i32,
     reference: &Reference<'_>,
     settings: &Settings,
 ) -> [i64; 2] {
     let reach = |bases: i32| i64::from(bases) + i64::from(longest_gap(bases, settings));
-    let start = |seed: &PlacedSeed| seed.place - reach(seed.base);
-    let end = |seed: &PlacedSeed| {
-        let behind = read_bases - seed.base - seed.length;
-        seed.place + i64::from(seed.length) + reach(behind)
+    let start = |seed: &Seed| seed.reference_start - reach(seed.read_start);
+    let end = |seed: &Seed| {
+        let behind = read_bases - seed.read_start - seed.length;
+        seed.reference_start + i64::from(seed.length) + reach(behind)
     };
     let start = seeds.iter().map(start).min().unwrap_or(0);
     let end = seeds.iter().map(end).max().unwrap_or(0);
-    let span = reference.span(sequence, seeds.first().map_or(0, |seed| seed.place));
+    let span = reference.span(sequence, seeds.first().map_or(0, |seed| seed.reference_start));
     [start.max(span.start), end.min(span.end)]
 }

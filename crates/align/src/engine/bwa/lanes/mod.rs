@@ -1,22 +1,22 @@
-//! Many alignments side by side: one number of each in an array, and operations on whole arrays.
+//! SIMD by lanes: many alignments at once, each in a lane of the same vectors.
 //!
 //! Arrays in safe code, which the compiler turns to vector instructions where a caller is compiled
-//! for a processor that has them; as fast as to name the instructions. A [`Unit`] is 8 bits wide
-//! where scores stay small, else 16.
+//! for a processor that has them; as fast as intrinsics. A [`LaneScore`] has 8 bits where scores
+//! stay small, else 16.
 
 pub(super) mod instructions;
 
 use std::ops::{BitAnd, BitOr, Not};
 
 /// A score of one lane.
-pub(super) trait Unit:
+pub(super) trait LaneScore:
     Copy + Ord + BitAnd<Output = Self> + BitOr<Output = Self> + Not<Output = Self>
 {
     const ZERO: Self;
-    /// A price so high that nothing is left.
-    const ALL: Self;
+    /// A penalty that no score survives.
+    const MAX: Self;
 
-    /// A score or a price; the largest in place of a larger one.
+    /// A score or a penalty, saturated.
     fn new(value: i32) -> Self;
     fn value(self) -> i32;
     /// The number of a column, of which there are 256 or 65,536.
@@ -24,31 +24,31 @@ pub(super) trait Unit:
     fn as_index(self) -> usize;
     /// The number of the next column.
     fn next(self) -> Self;
-    /// Not below 0.
-    fn less(self, price: Self) -> Self;
-    /// The largest in place of a larger sum.
+    /// Saturates at 0.
+    fn minus(self, penalty: Self) -> Self;
+    /// Saturates at the largest.
     fn plus(self, other: Self) -> Self;
-    /// More by `gain` if two bases are the same, and less by `price` in any case. It may be below 0
-    /// only for a type with a sign.
-    fn scored(self, same: bool, gain: Self, price: Self) -> Self;
+    /// More by `gain` if two bases are the same, and less by `penalty` in any case. It may be below
+    /// 0 only for a type with a sign.
+    fn scored(self, same: bool, gain: Self, penalty: Self) -> Self;
 
-    /// All bits or none.
+    /// A mask: all bits or none.
     #[inline(always)]
     fn mask(of: bool) -> Self {
         if of { !Self::ZERO } else { Self::ZERO }
     }
 
-    /// One of two, by bits of all ones or none: a choice would be made a jump.
+    /// One of two, by a mask: a conditional would become a branch.
     #[inline(always)]
-    fn one_of(takes_first: bool, first: Self, second: Self) -> Self {
+    fn select(takes_first: bool, first: Self, second: Self) -> Self {
         let mask = Self::mask(takes_first);
         (mask & first) | (!mask & second)
     }
 }
 
-impl Unit for u8 {
+impl LaneScore for u8 {
     const ZERO: Self = 0;
-    const ALL: Self = u8::MAX;
+    const MAX: Self = u8::MAX;
 
     fn new(value: i32) -> Self {
         value.clamp(0, Self::MAX.into()) as Self
@@ -73,13 +73,13 @@ impl Unit for u8 {
     }
 
     #[inline(always)]
-    fn less(self, price: Self) -> Self {
-        self.saturating_sub(price)
+    fn minus(self, penalty: Self) -> Self {
+        self.saturating_sub(penalty)
     }
 
     #[inline(always)]
-    fn scored(self, same: bool, gain: Self, price: Self) -> Self {
-        self.saturating_add(if same { gain } else { 0 }).saturating_sub(price)
+    fn scored(self, same: bool, gain: Self, penalty: Self) -> Self {
+        self.saturating_add(if same { gain } else { 0 }).saturating_sub(penalty)
     }
 
     #[inline(always)]
@@ -88,9 +88,9 @@ impl Unit for u8 {
     }
 }
 
-impl Unit for i16 {
+impl LaneScore for i16 {
     const ZERO: Self = 0;
-    const ALL: Self = i16::MAX;
+    const MAX: Self = i16::MAX;
 
     fn new(value: i32) -> Self {
         value.clamp(0, Self::MAX.into()) as Self
@@ -115,13 +115,13 @@ impl Unit for i16 {
     }
 
     #[inline(always)]
-    fn less(self, price: Self) -> Self {
-        self.saturating_sub(price).max(0)
+    fn minus(self, penalty: Self) -> Self {
+        self.saturating_sub(penalty).max(0)
     }
 
     #[inline(always)]
-    fn scored(self, same: bool, gain: Self, price: Self) -> Self {
-        self.saturating_add((if same { gain } else { 0 }).wrapping_sub(price))
+    fn scored(self, same: bool, gain: Self, penalty: Self) -> Self {
+        self.saturating_add((if same { gain } else { 0 }).wrapping_sub(penalty))
     }
 
     #[inline(always)]
@@ -130,141 +130,141 @@ impl Unit for i16 {
     }
 }
 
-/// One number of each of `N` alignments.
+/// A vector: one value of each of `LANES` alignments.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[repr(align(16))]
-pub(super) struct Lanes<T, const N: usize>(pub(super) [T; N]);
+pub(super) struct Lanes<Score, const LANES: usize>(pub(super) [Score; LANES]);
 
-impl<T: Unit, const N: usize> Lanes<T, N> {
+impl<Score: LaneScore, const LANES: usize> Lanes<Score, LANES> {
     #[inline(always)]
-    pub(super) fn all(value: T) -> Self {
-        Self([value; N])
+    pub(super) fn splat(value: Score) -> Self {
+        Self([value; LANES])
     }
 
     #[inline(always)]
-    fn with(mut self, other: Self, of: impl Fn(T, T) -> T) -> Self {
-        for at in 0..N {
+    fn with(mut self, other: Self, of: impl Fn(Score, Score) -> Score) -> Self {
+        for at in 0..LANES {
             self.0[at] = of(self.0[at], other.0[at]);
         }
         self
     }
 
     #[inline(always)]
-    pub(super) fn larger(self, other: Self) -> Self {
-        self.with(other, T::max)
+    pub(super) fn max(self, other: Self) -> Self {
+        self.with(other, Score::max)
     }
 
     /// The numbers of the next columns.
     #[inline(always)]
     pub(super) fn next(mut self) -> Self {
-        for at in 0..N {
+        for at in 0..LANES {
             self.0[at] = self.0[at].next();
         }
         self
     }
 
     #[inline(always)]
-    pub(super) fn less(self, price: Self) -> Self {
-        self.with(price, T::less)
+    pub(super) fn minus(self, penalty: Self) -> Self {
+        self.with(penalty, Score::minus)
     }
 
-    /// See [`Unit::scored`]: for the lanes in which `query` and `target` are the same.
+    /// See [`LaneScore::scored`]: for the lanes in which `query` and `target` are the same.
     #[inline(always)]
-    pub(super) fn scored(mut self, query: Self, target: Self, gain: Self, price: Self) -> Self {
-        for at in 0..N {
+    pub(super) fn scored(mut self, query: Self, target: Self, gain: Self, penalty: Self) -> Self {
+        for at in 0..LANES {
             let same = query.0[at] == target.0[at];
-            self.0[at] = self.0[at].scored(same, gain.0[at], price.0[at]);
+            self.0[at] = self.0[at].scored(same, gain.0[at], penalty.0[at]);
         }
         self
     }
 
     /// These, but `other` in the lanes in which `score` is above `most`.
     #[inline(always)]
-    pub(super) fn where_above(mut self, score: Self, most: Self, other: Self) -> Self {
-        for at in 0..N {
-            self.0[at] = T::one_of(score.0[at] > most.0[at], other.0[at], self.0[at]);
+    pub(super) fn blend_where_greater(mut self, score: Self, most: Self, other: Self) -> Self {
+        for at in 0..LANES {
+            self.0[at] = Score::select(score.0[at] > most.0[at], other.0[at], self.0[at]);
         }
         self
     }
 
     #[inline(always)]
-    pub(super) fn smaller(self, other: Self) -> Self {
-        self.with(other, T::min)
+    pub(super) fn min(self, other: Self) -> Self {
+        self.with(other, Score::min)
     }
 
     #[inline(always)]
     pub(super) fn plus(self, other: Self) -> Self {
-        self.with(other, T::plus)
+        self.with(other, Score::plus)
     }
 
     #[inline(always)]
     pub(super) fn times(self, factor: i32) -> Self {
-        // Factors are prices of gaps, mostly 1, and there is no multiplication of 8 bits.
-        let sum = if factor > 0 { self } else { Self::all(T::ZERO) };
-        (1..factor.min(T::ALL.value() + 1)).fold(sum, |sum, _| sum.plus(self))
+        // Factors are penalties of gaps, mostly 1, and there is no multiplication of 8 bits.
+        let sum = if factor > 0 { self } else { Self::splat(Score::ZERO) };
+        (1..factor.min(Score::MAX.value() + 1)).fold(sum, |sum, _| sum.plus(self))
     }
 
     /// A mask of the lanes in which this is above `other`.
     #[inline(always)]
-    pub(super) fn above(self, other: Self) -> Self {
-        self.with(other, |one, two| T::mask(one > two))
+    pub(super) fn greater_than(self, other: Self) -> Self {
+        self.with(other, |one, two| Score::mask(one > two))
     }
 
     /// A mask of the lanes in which both are the same.
     #[inline(always)]
-    pub(super) fn equals(self, other: Self) -> Self {
-        self.with(other, |one, two| T::mask(one == two))
+    pub(super) fn equal_to(self, other: Self) -> Self {
+        self.with(other, |one, two| Score::mask(one == two))
     }
 
     /// These in the lanes of a mask, and 0 in others.
     #[inline(always)]
-    pub(super) fn only(self, mask: Self) -> Self {
-        self.with(mask, T::bitand)
+    pub(super) fn and(self, mask: Self) -> Self {
+        self.with(mask, Score::bitand)
     }
 
     /// 0 in the lanes of a mask, and these in others.
     #[inline(always)]
-    pub(super) fn without(self, mask: Self) -> Self {
+    pub(super) fn and_not(self, mask: Self) -> Self {
         self.with(mask, |one, mask| one & !mask)
     }
 
     /// These in the lanes of a mask, and those of `other` in others.
     #[inline(always)]
-    pub(super) fn chosen(self, mask: Self, other: Self) -> Self {
-        self.only(mask).with(other.without(mask), T::bitor)
+    pub(super) fn blend(self, mask: Self, other: Self) -> Self {
+        self.and(mask).with(other.and_not(mask), Score::bitor)
     }
 
     /// These in the lanes in which `score` is not below `most`, and those of `other` in others.
     #[inline(always)]
-    pub(super) fn or_below(mut self, most: Self, score: Self, other: Self) -> Self {
-        for at in 0..N {
-            self.0[at] = T::one_of(score.0[at] >= most.0[at], self.0[at], other.0[at]);
+    pub(super) fn blend_where_less(mut self, most: Self, score: Self, other: Self) -> Self {
+        for at in 0..LANES {
+            self.0[at] = Score::select(score.0[at] >= most.0[at], self.0[at], other.0[at]);
         }
         self
     }
 
-    /// A score that goes on along the diagonal: more by `gain`, which is 1, in the lanes of `same`,
-    /// less by `price` in others. One of 0 stays.
+    /// Scores one base further along the diagonal: plus `gain`, which is 1, in the lanes of `same`,
+    /// minus `penalty` in others. A score of 0 stays.
     #[inline(always)]
-    pub(super) fn continued(self, same: Self, gain: Self, price: Self) -> Self {
-        self.plus(self.smaller(gain)).chosen(same, self.less(price))
+    pub(super) fn plus_substitution(self, same: Self, gain: Self, penalty: Self) -> Self {
+        self.plus(self.min(gain)).blend(same, self.minus(penalty))
     }
 
-    /// Whether any lane has a bit.
+    /// Whether any lane is not 0.
     #[inline(always)]
-    pub(super) fn is_any(self) -> bool {
-        self.0.into_iter().fold(T::ZERO, T::bitor) != T::ZERO
+    pub(super) fn any(self) -> bool {
+        self.0.into_iter().fold(Score::ZERO, Score::bitor) != Score::ZERO
     }
 
-    /// The greatest of all, as an index.
+    /// The maximum over the lanes, as an index.
     #[inline(always)]
-    pub(super) fn greatest(self) -> usize {
-        self.0.into_iter().fold(T::ZERO, T::max).as_index()
+    pub(super) fn max_lane(self) -> usize {
+        self.0.into_iter().fold(Score::ZERO, Score::max).as_index()
     }
 
-    /// The least of all, as an index.
+    /// The minimum over the lanes, as an index.
     #[inline(always)]
-    pub(super) fn least(self) -> usize {
-        self.0.into_iter().fold(T::ALL, T::min).as_index()
+    pub(super) fn min_lane(self) -> usize {
+        self.0.into_iter().fold(Score::MAX, Score::min).as_index()
     }
 }

@@ -1,4 +1,4 @@
-//! The library's own stages behind the regions, for tests to compare ours with.
+//! The library's own stages after the regions, for tests to compare ours with.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -313,7 +313,7 @@ pub(in super::super) fn global(
 
 /// A local alignment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in super::super) struct LocalAlignment {
+pub(in super::super) struct OracleAlignment {
     pub(in super::super) score: i32,
     pub(in super::super) second: i32,
     /// First and last base, -1 for the first if it is not known.
@@ -328,13 +328,13 @@ pub(in super::super) fn local(
     small: bool,
     least: i32,
     options: &Options,
-) -> LocalAlignment {
+) -> OracleAlignment {
     const BYTE: i32 = 0x1_0000;
     const SECOND: i32 = 0x4_0000;
     const START: i32 = 0x8_0000;
     let o = options.get();
     let (mut query, mut target) = (query.to_vec(), target.to_vec());
-    // SAFETY: both strings have so many codes; they are turned round in place and back.
+    // SAFETY: both strings have so many codes; they are reversed in place and back.
     let found = unsafe {
         ksw_align2(
             query.len() as c_int,
@@ -351,7 +351,7 @@ pub(in super::super) fn local(
             std::ptr::null_mut(),
         )
     };
-    LocalAlignment {
+    OracleAlignment {
         score: found.score,
         second: found.second,
         target: [found.target_start, found.target_end],
@@ -382,7 +382,7 @@ pub(in super::super) fn alignment(
 ) -> WholeAlignment {
     let (_, reference) = engine.library.index.layout();
     let items = library(&[*region]);
-    // SAFETY: the index is loaded; the read has so many codes; operations and the text behind them
+    // SAFETY: the index is loaded; the read has so many codes; operations and the text after them
     // are a block from `malloc`, which is freed.
     unsafe {
         let it = mem_reg2aln(

@@ -1,4 +1,4 @@
-//! What the library has once for all workers, behind safe handles: options, and the loaded index.
+//! What the library has once for all workers, by safe handles: options, and the loaded index.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, CString};

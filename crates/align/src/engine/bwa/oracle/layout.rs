@@ -8,8 +8,8 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use super::super::chain::build::PlacedSeed;
-use super::super::chain::filter::Chosen;
+use super::super::chain::build::Seed;
+use super::super::chain::filter::ChosenChain;
 use super::super::regions;
 use crate::index::Block;
 
@@ -154,15 +154,15 @@ pub(in super::super) struct LibrarySeed {
     occurrences: i32,
 }
 
-impl From<&LibrarySeed> for PlacedSeed {
+impl From<&LibrarySeed> for Seed {
     fn from(it: &LibrarySeed) -> Self {
-        Self { place: it.place, base: it.base, length: it.length, score: it.score }
+        Self { reference_start: it.place, read_start: it.base, length: it.length, score: it.score }
     }
 }
 
-impl From<&PlacedSeed> for LibrarySeed {
-    fn from(it: &PlacedSeed) -> Self {
-        let PlacedSeed { place, base, length, score } = *it;
+impl From<&Seed> for LibrarySeed {
+    fn from(it: &Seed) -> Self {
+        let Seed { reference_start: place, read_start: base, length, score } = *it;
         Self { place, base, length, score, region: 0, occurrences: 1 }
     }
 }
@@ -187,7 +187,7 @@ pub(in super::super) struct LibraryChain {
 
 impl LibraryChain {
     /// The bits of a chain that is kept, without bisulfite hypothesis (-1).
-    pub(in super::super) fn bits(chosen: &Chosen, alternate: bool) -> u32 {
+    pub(in super::super) fn bits(chosen: &ChosenChain, alternate: bool) -> u32 {
         let weight = chosen.weight as u32 & ((1 << 27) - 1);
         0b11 << 30 | u32::from(alternate) << 29 | (chosen.kept as u32) << 27 | weight
     }
@@ -234,17 +234,17 @@ pub(in super::super) struct Regions {
     pub(in super::super) dropped_weight: c_int,
 }
 
-/// `mem_alnreg_t`: where a read may lie.
+/// `mem_alnreg_t`: where a read may align.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in super::super) struct Region {
     /// First base of the reference, in doubled coordinates.
     pub(in super::super) reference_start: i64,
-    /// Behind its last base.
+    /// One past its last base.
     pub(in super::super) reference_end: i64,
     /// First base of the read.
     pub(in super::super) read_start: i32,
-    /// Behind its last base.
+    /// One past its last base.
     pub(in super::super) read_end: i32,
     /// Sequence of the reference.
     pub(in super::super) sequence: i32,

@@ -1,4 +1,4 @@
-//! The engine's library behind safe handles: scratch, and reads with their regions.
+//! The engine's library by safe handles: scratch, and reads with their regions.
 //!
 //! Nothing outside this file, [`index`](super::super::index), [`layout`](super::super::layout) and
 //! [`extension`](super::super::extension) sees a pointer of the library.
@@ -48,7 +48,7 @@ impl Scratch {
     /// Makes room for `bases` of [`KERNEL_READS`] reads.
     ///
     /// The library makes arrays by the bases of a batch, grows them by another measure than it
-    /// writes to them, and so may write behind their ends in a later batch (`mem_kernel1_core`). In
+    /// writes to them, and so may write past their ends in a later batch (`mem_kernel1_core`). In
     /// memory whose first batch has as many bases as any later one it does not: no batch has more
     /// reads or seeds than bases.
     pub(in super::super) fn make_room(

@@ -1,5 +1,6 @@
 //! The stages of the engine's library by themselves, for tests: what each of our own stages is to
-//! give. Safe functions over slices; inputs that the library would read behind are refused.
+//! give. Safe functions over slices; inputs that the library would read past the end of are
+//! refused.
 #![allow(unsafe_code)]
 
 pub(super) mod emit;
@@ -15,13 +16,13 @@ use std::ptr;
 
 use bwa_mem3_sys as sys;
 
-use super::chain::build::PlacedSeed;
+use super::chain::build::Seed;
 use super::chain::filter::Filter;
 use super::chain::long_reads::LongReads;
-use super::extend::Basis;
+use super::extend::ExtensionContext;
 use super::seed::Searches;
 use super::{BwaEngine, BwaOptions, Candidates, EngineReads};
-use crate::engine::bwa::certified::Tables;
+use crate::engine::bwa::certified::SearchIndex;
 use crate::search::rows::Rows;
 use index::{Index, Options};
 use layout::{LibraryChain, LibraryChains, LibraryRead, LibrarySeed, Region, Regions};
@@ -81,7 +82,7 @@ pub(super) struct FilteredChain {
     pub(super) bits: u32,
     pub(super) repetitive: f32,
     pub(super) first: i32,
-    pub(super) seeds: Vec<PlacedSeed>,
+    pub(super) seeds: Vec<Seed>,
 }
 
 impl FilteredChain {
@@ -96,7 +97,7 @@ impl FilteredChain {
             bits: chain.bits,
             repetitive: chain.repetitive,
             first: chain.first,
-            seeds: seeds.iter().map(PlacedSeed::from).collect(),
+            seeds: seeds.iter().map(Seed::from).collect(),
         }
     }
 }
@@ -109,7 +110,7 @@ fn copied(chains: &LibraryChains) -> Vec<FilteredChain> {
     items.collect()
 }
 
-/// Frees the chains of a read, and those of their seeds that do not lie in a scratch.
+/// Frees the chains of a read, and those of their seeds that are not in a scratch.
 fn free_chains(chains: &LibraryChains) {
     for at in 0..chains.count {
         // SAFETY: there are so many in the block; with room above 1, the seeds are a block from
@@ -155,31 +156,31 @@ pub(super) fn own_chains(
 ) -> Vec<Vec<FilteredChain>> {
     let mut filter = Filter::default();
     let (rows, reference) = (Rows::new(engine.index.parts()), engine.reference());
-    let basis = Basis { settings: &engine.settings, reference: &reference };
+    let context = ExtensionContext { settings: &engine.settings, reference: &reference };
     let mut long_reads = LongReads::new();
     searches.clear();
     let seeds = engine.settings.seeds;
     for (number, read) in reads.iter().enumerate() {
         searches.add(number, read, seeds.least_bases);
     }
-    searches.find(seeds, &Tables::new(engine.index.parts(), engine.starts()));
+    searches.find(seeds, &SearchIndex::new(engine.index.parts(), engine.kmer_table()));
     let limits = engine.settings.chain_limits().unwrap();
     let mut all = vec![Vec::new(); reads.len()];
     while let Some(some) = searches.chain_some(engine.index.view(), &rows, limits, 0) {
         for (number, chains) in some {
             let codes = &codes[number];
-            let least = long_reads.least_score(codes.len(), basis.settings);
-            for chosen in filter.choose(chains.weighed(), &basis.settings.filter) {
+            let least = long_reads.least_score(codes.len(), context.settings);
+            for chosen in filter.choose(chains.weighed(), &context.settings.filter) {
                 let (_, chain) = chains.at(chosen.number);
                 let mut seeds = Vec::new();
                 match least {
                     Some(least) => {
-                        long_reads.keep(codes, chains.seeds(chain), least, basis, &mut seeds);
+                        long_reads.keep(codes, chains.seeds(chain), least, context, &mut seeds);
                     }
                     None => seeds.extend_from_slice(chains.seeds(chain)),
                 }
                 all[number].push(FilteredChain {
-                    place: chain.place,
+                    place: chain.reference_start,
                     sequence: chain.sequence,
                     bits: LibraryChain::bits(chosen, chain.alternate),
                     repetitive: chains.repetitive,
@@ -195,8 +196,8 @@ pub(super) fn own_chains(
 /// Which chains of a read the library's filter keeps (`mem_chain_flt`); their
 /// numbers stand for sequences. They are given by their seeds, and whether they are of ALT
 /// sequences.
-pub(super) fn chosen(options: &Options, chains: &[(Vec<PlacedSeed>, bool)]) -> Vec<FilteredChain> {
-    let library = |seeds: &Vec<PlacedSeed>| seeds.iter().map(LibrarySeed::from).collect();
+pub(super) fn chosen(options: &Options, chains: &[(Vec<Seed>, bool)]) -> Vec<FilteredChain> {
+    let library = |seeds: &Vec<Seed>| seeds.iter().map(LibrarySeed::from).collect();
     let mut seeds: Vec<Vec<_>> = chains.iter().map(|(seeds, _)| library(seeds)).collect();
     let chain =
         |((number, (_, alternate)), seeds): ((usize, &(_, bool)), &mut Vec<LibrarySeed>)| {
@@ -269,7 +270,7 @@ pub(super) fn sorted_by_weight(weights: &[u32]) -> Vec<usize> {
 
 /// What `ksw_extend2` gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Extended {
+pub(super) struct ExtendedSeed {
     pub(super) score: i32,
     pub(super) read_end: i32,
     pub(super) reference_end: i32,
@@ -283,7 +284,7 @@ pub(super) fn extended(
     options: &Options,
     [read, reference]: [&[u8]; 2],
     [band, end_bonus, first]: [i32; 3],
-) -> Extended {
+) -> ExtendedSeed {
     let o = options.get();
     let mut out = [0; 5];
     let [read_end, reference_end, whole_end, whole_score, off] = out.each_mut();
@@ -312,7 +313,7 @@ pub(super) fn extended(
         )
     };
     let [read_end, reference_end, whole_reference_end, whole_score, most_off] = out;
-    Extended { score, read_end, reference_end, whole_reference_end, whole_score, most_off }
+    ExtendedSeed { score, read_end, reference_end, whole_reference_end, whole_score, most_off }
 }
 
 // `bwamem.h`, `bwa.h` and `ksw.h` of the engine; by the names that C++ gives them where it does.

@@ -4,7 +4,7 @@ use bwa_mem3_sys as sys;
 
 use super::super::chain::filter::FilterOptions;
 use super::super::options::{BwaOptions, Preset};
-use super::super::settings::{GapPrices, Settings};
+use super::super::settings::{GapPenalties, Settings};
 use super::index::Options;
 use crate::engine::bwa::certified::SeedOptions;
 
@@ -65,14 +65,14 @@ impl Settings {
             matching: o.a,
             mismatch: o.b,
             mismatch_score: o.mat[1].into(),
-            gaps: GapPrices {
+            gaps: GapPenalties {
                 open_deletion: o.o_del,
                 extend_deletion: o.e_del,
                 open_insertion: o.o_ins,
                 extend_insertion: o.e_ins,
             },
-            clips: [o.pen_clip5, o.pen_clip3],
-            drop: o.zdrop,
+            clip_penalties: [o.pen_clip5, o.pen_clip3],
+            z_drop: o.zdrop,
             most_occurrences: o.max_occ,
             seeds: SeedOptions {
                 least_bases: o.min_seed_len.max(1) as usize,
@@ -89,7 +89,7 @@ impl Settings {
                 greatest_gap: o.max_chain_gap,
                 most_over_others: o.max_chain_extend,
             },
-            unpaired: o.pen_unpaired,
+            unpaired_penalty: o.pen_unpaired,
             band: o.w,
             least_score: o.T,
             least_seed: o.min_seed_len,

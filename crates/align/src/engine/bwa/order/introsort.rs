@@ -13,7 +13,7 @@ const SHRINK: f64 = 1.247_330_950_103_979;
 
 /// A part that waits: from its first item to its last.
 #[derive(Debug, Clone, Copy, Default)]
-struct Part {
+struct Partition {
     first: usize,
     last: usize,
     /// How often it may be split.
@@ -23,7 +23,7 @@ struct Part {
 /// Parts that wait at once: each is longer than all that come after it together.
 const MOST_PARTS: usize = usize::BITS as usize;
 
-/// Sorts `items`; `less` says whether the first goes in front of the second.
+/// Sorts `items`; `less` says whether the first goes before the second.
 pub(crate) fn introsort<T: Copy>(items: &mut [T], less: impl Fn(&T, &T) -> bool) {
     match items {
         [] | [_] => {}
@@ -42,8 +42,8 @@ pub(crate) fn introsort<T: Copy>(items: &mut [T], less: impl Fn(&T, &T) -> bool)
 /// Splits until all parts are short.
 fn split_all<T: Copy>(items: &mut [T], less: &impl Fn(&T, &T) -> bool) {
     let depth = (2..usize::BITS).find(|&d| 1 << d >= items.len()).unwrap_or(usize::BITS);
-    let mut part = Part { first: 0, last: items.len() - 1, depth: 2 * depth };
-    let (mut waiting, mut count) = ([Part::default(); MOST_PARTS], 0);
+    let mut part = Partition { first: 0, last: items.len() - 1, depth: 2 * depth };
+    let (mut waiting, mut count) = ([Partition::default(); MOST_PARTS], 0);
     loop {
         if part.first >= part.last {
             if count == 0 {
@@ -60,11 +60,11 @@ fn split_all<T: Copy>(items: &mut [T], less: &impl Fn(&T, &T) -> bool) {
             continue;
         }
         let at = split(&mut items[part.first..=part.last], less) + part.first;
-        let Part { first, last, depth } = part;
+        let Partition { first, last, depth } = part;
         let (in_front, behind) = (at - first, last - at);
-        let front = Part { first, last: at.saturating_sub(1), depth };
-        let back = Part { first: at + 1, last, depth };
-        let nothing = Part { first: last, last, depth };
+        let front = Partition { first, last: at.saturating_sub(1), depth };
+        let back = Partition { first: at + 1, last, depth };
+        let nothing = Partition { first: last, last, depth };
         let [longer, shorter] = if in_front > behind {
             [(in_front, front), (behind, back)]
         } else {
@@ -78,7 +78,7 @@ fn split_all<T: Copy>(items: &mut [T], less: &impl Fn(&T, &T) -> bool) {
     }
 }
 
-/// Puts what goes in front of the median of three in front of it. Returns where that is then.
+/// Moves what goes before the median of three before it. Returns where that is then.
 fn split<T: Copy>(items: &mut [T], less: &impl Fn(&T, &T) -> bool) -> usize {
     let last = items.len() - 1;
     let middle = last / 2 + 1;

@@ -4,7 +4,7 @@
 //!
 //! A B-tree (Bayer and McCreight 1972, doi:10.1007/BF00288683) whose full nodes are split on the
 //! way down. A search ends at the first node that has an equal key, at the foremost one there; a
-//! new key goes behind that one.
+//! new key goes after that one.
 
 /// Keys of a full node: what fits in 512 bytes with keys of 40 bytes and pointers of 8.
 const MOST_KEYS: usize = 9;
@@ -14,7 +14,7 @@ const HALF: usize = MOST_KEYS / 2;
 /// Where a chain begins, and its number.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Key {
-    place: i64,
+    start: i64,
     number: u32,
 }
 
@@ -22,31 +22,31 @@ struct Key {
 struct Node {
     keys: [Key; MOST_KEYS],
     count: usize,
-    /// Nodes in front of each key and behind the last; none in a leaf.
+    /// Nodes before each key and after the last; none in a leaf.
     children: [u32; MOST_KEYS + 1],
     is_leaf: bool,
 }
 
 /// Where a place is among a node's keys.
 enum Position {
-    /// Behind so many keys, none of which is equal.
+    /// After so many keys, none of which is equal.
     Behind(usize),
     /// At this key, the foremost that is equal.
     At(usize),
 }
 
 impl Node {
-    fn position(&self, place: i64) -> Position {
-        let smaller = self.keys[..self.count].partition_point(|key| key.place < place);
+    fn position(&self, start: i64) -> Position {
+        let smaller = self.keys[..self.count].partition_point(|key| key.start < start);
         match self.keys[..self.count].get(smaller) {
-            Some(key) if key.place == place => Position::At(smaller),
+            Some(key) if key.start == start => Position::At(smaller),
             _ => Position::Behind(smaller),
         }
     }
 
-    /// Behind how many keys a new one goes.
-    fn place_for(&self, place: i64) -> usize {
-        match self.position(place) {
+    /// After how many keys a new one goes.
+    fn insertion_point(&self, start: i64) -> usize {
+        match self.position(start) {
             Position::Behind(count) => count,
             Position::At(at) => at + 1,
         }
@@ -71,27 +71,27 @@ impl Tree {
         self.root = 0;
     }
 
-    /// The chain that begins nearest at `place` or in front of it.
-    pub(crate) fn nearest(&self, place: i64) -> Option<usize> {
+    /// The chain that begins nearest at `start` or before it.
+    pub(crate) fn nearest(&self, start: i64) -> Option<usize> {
         let (mut nearest, mut at) = (None, self.root);
         while let Some(node) = self.nodes.get(at) {
-            let behind = match node.position(place) {
+            let after = match node.position(start) {
                 Position::At(key) => return Some(node.keys[key].number as usize),
                 Position::Behind(count) => count,
             };
-            if let Some(key) = behind.checked_sub(1) {
+            if let Some(key) = after.checked_sub(1) {
                 nearest = Some(node.keys[key].number as usize);
             }
             if node.is_leaf {
                 break;
             }
-            at = node.children[behind] as usize;
+            at = node.children[after] as usize;
         }
         nearest
     }
 
     /// Takes in chain `number`. The tree must have been cleared once.
-    pub(crate) fn insert(&mut self, place: i64, number: usize) {
+    pub(crate) fn insert(&mut self, start: i64, number: usize) {
         if self.nodes[self.root].count == MOST_KEYS {
             let mut root = Node::default();
             root.children[0] = self.root as u32;
@@ -99,25 +99,25 @@ impl Tree {
             self.nodes.push(root);
             self.split(self.root, 0);
         }
-        let key = Key { place, number: number as u32 };
+        let key = Key { start, number: number as u32 };
         let mut at = self.root;
         loop {
-            let mut behind = self.nodes[at].place_for(place);
+            let mut after = self.nodes[at].insertion_point(start);
             if self.nodes[at].is_leaf {
                 let node = &mut self.nodes[at];
-                node.keys.copy_within(behind..node.count, behind + 1);
-                node.keys[behind] = key;
+                node.keys.copy_within(after..node.count, after + 1);
+                node.keys[after] = key;
                 node.count += 1;
                 return;
             }
-            let child = self.nodes[at].children[behind] as usize;
+            let child = self.nodes[at].children[after] as usize;
             if self.nodes[child].count == MOST_KEYS {
-                self.split(at, behind);
-                if place > self.nodes[at].keys[behind].place {
-                    behind += 1;
+                self.split(at, after);
+                if start > self.nodes[at].keys[after].start {
+                    after += 1;
                 }
             }
-            at = self.nodes[at].children[behind] as usize;
+            at = self.nodes[at].children[after] as usize;
         }
     }
 
@@ -153,7 +153,7 @@ impl Tree {
                 self.visit(node.children[number] as usize, take);
             }
             if let Some(key) = node.keys[..node.count].get(number) {
-                take(key.place, key.number as usize);
+                take(key.start, key.number as usize);
             }
         }
     }
@@ -164,46 +164,46 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn tree_of(places: &[i64]) -> Tree {
+    fn tree_of(starts: &[i64]) -> Tree {
         let mut tree = Tree::default();
         tree.clear();
-        places.iter().enumerate().for_each(|(number, &place)| tree.insert(place, number));
+        starts.iter().enumerate().for_each(|(number, &start)| tree.insert(start, number));
         tree
     }
 
     fn in_order(tree: &Tree) -> Vec<(i64, usize)> {
         let mut all = Vec::new();
-        tree.for_each(&mut |place, number| all.push((place, number)));
+        tree.for_each(&mut |start, number| all.push((start, number)));
         all
     }
 
     proptest! {
         #[test]
         fn chains_come_out_by_where_they_begin(
-            places in proptest::collection::vec(0_i64..300, 0..300), asked in -1_i64..301
+            starts in proptest::collection::vec(0_i64..300, 0..300), queried in -1_i64..301
         ) {
-            let tree = tree_of(&places);
+            let tree = tree_of(&starts);
             let all = in_order(&tree);
-            prop_assert!(all.is_sorted_by_key(|&(place, _)| place));
+            prop_assert!(all.is_sorted_by_key(|&(start, _)| start));
             let mut numbers: Vec<_> = all.iter().map(|&(_, number)| number).collect();
             numbers.sort_unstable();
-            prop_assert_eq!(numbers, (0..places.len()).collect::<Vec<_>>());
-            prop_assert!(all.iter().all(|&(place, number)| places[number] == place));
-            let nearest = tree.nearest(asked).map(|number| places[number]);
-            prop_assert_eq!(nearest, places.iter().copied().filter(|&p| p <= asked).max());
+            prop_assert_eq!(numbers, (0..starts.len()).collect::<Vec<_>>());
+            prop_assert!(all.iter().all(|&(start, number)| starts[number] == start));
+            let nearest = tree.nearest(queried).map(|number| starts[number]);
+            prop_assert_eq!(nearest, starts.iter().copied().filter(|&p| p <= queried).max());
         }
     }
 
     /// Worked out by hand from the rules above.
     #[test]
     fn chains_at_one_place_are_ordered_by_the_shape_of_the_tree() {
-        let numbers = |places: &[i64]| -> Vec<usize> {
-            in_order(&tree_of(places)).into_iter().map(|(_, number)| number).collect()
+        let numbers = |starts: &[i64]| -> Vec<usize> {
+            in_order(&tree_of(starts)).into_iter().map(|(_, number)| number).collect()
         };
-        // Each goes behind the foremost one.
+        // Each goes after the foremost one.
         assert_eq!(numbers(&[5; 4]), [0, 3, 2, 1]);
         assert_eq!(tree_of(&[5; 4]).nearest(5), Some(0));
-        // The tenth splits the root, whose only key is then number 5, and is behind it.
+        // The tenth splits the root, whose only key is then number 5, and is after it.
         assert_eq!(numbers(&[5; 9]), [0, 8, 7, 6, 5, 4, 3, 2, 1]);
         assert_eq!(numbers(&[5; 10]), [0, 8, 7, 6, 5, 4, 9, 3, 2, 1]);
         assert_eq!(tree_of(&[5; 10]).nearest(5), Some(5));

@@ -24,23 +24,23 @@ pub(in super::super) struct BestPair {
 
 /// A region by where it begins on its own strand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct End {
+struct PairEnd {
     /// Sequence and place of its first base there.
-    place: u64,
+    start: u64,
     score: i32,
     number: u32,
     on_reverse: bool,
     mate: u8,
 }
 
-impl End {
+impl PairEnd {
     fn new(mate: u8, number: u32, region: &Region, reference: &Reference<'_>) -> Self {
         let forward = reference.forward(region.reference_start);
         let sequence = region.sequence as usize;
         let within = forward.wrapping_sub(reference.sequences[sequence].start);
         let on_reverse = region.reference_start >= reference.bases as i64;
-        let place = (sequence as u64) << 32 | within;
-        Self { place, score: region.score, number, on_reverse, mate }
+        let start = (sequence as u64) << 32 | within;
+        Self { start, score: region.score, number, on_reverse, mate }
     }
 
     /// One of the four kinds of ends: strand and mate.
@@ -51,14 +51,14 @@ impl End {
 
 /// A pair of ends, by what orders it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-struct Candidate {
+struct CandidatePair {
     score: i32,
     chance: u32,
     /// Numbers of the ends in order of places, the earlier first.
     ends: [u32; 2],
 }
 
-/// What pairs are made by.
+/// The options, the insert-size model and the reference.
 #[derive(Debug, Clone, Copy)]
 pub(in super::super) struct Pairing<'a> {
     pub(in super::super) settings: &'a Settings,
@@ -70,8 +70,8 @@ pub(in super::super) struct Pairing<'a> {
 /// Working memory of [`Pairing::best`].
 #[derive(Debug, Default)]
 pub(in super::super) struct PairScratch {
-    ends: Vec<End>,
-    candidates: Vec<Candidate>,
+    ends: Vec<PairEnd>,
+    candidates: Vec<CandidatePair>,
 }
 
 impl Pairing<'_> {
@@ -87,7 +87,7 @@ impl Pairing<'_> {
         ends.clear();
         for (mate, regions) in (0..).zip(mates) {
             let numbered = (0..).zip(regions);
-            ends.extend(numbered.map(|(at, it)| End::new(mate, at, it, self.reference)));
+            ends.extend(numbered.map(|(at, it)| PairEnd::new(mate, at, it, self.reference)));
         }
         ends.sort_unstable();
         self.candidates(ends, id, candidates);
@@ -103,8 +103,8 @@ impl Pairing<'_> {
         Some(BestPair { regions, score: best.score, second, near })
     }
 
-    /// All pairs of ends that lie to each other as a proper pair does.
-    fn candidates(&self, ends: &[End], id: u64, out: &mut Vec<Candidate>) {
+    /// All pairs of ends that are oriented to each other as a proper pair does.
+    fn candidates(&self, ends: &[PairEnd], id: u64, out: &mut Vec<CandidatePair>) {
         out.clear();
         // The number is 32 bits with a sign in bwa, so its highest bits are lost from 2^23 on.
         let id = i64::from((id as i32).wrapping_shl(8)) as u64;
@@ -119,7 +119,7 @@ impl Pairing<'_> {
                     if other.kind() != kind {
                         continue;
                     }
-                    let distance = (end.place - other.place) as i64;
+                    let distance = (end.start - other.start) as i64;
                     if distance > i64::from(sizes.high) {
                         break;
                     }
@@ -130,7 +130,7 @@ impl Pairing<'_> {
                     let score = rounded(scores + self.scores.of(orientation, distance, sizes));
                     let chance = mixed(((before as u64) << 32 | at as u64) ^ id) as u32;
                     let ends = [before as u32, at as u32];
-                    out.push(Candidate { score: score.max(0), chance, ends });
+                    out.push(CandidatePair { score: score.max(0), chance, ends });
                 }
             }
             last[end.kind()] = Some(at);
@@ -154,7 +154,7 @@ impl Pairing<'_> {
             return None;
         }
         let [first, second] = mates.each_ref().map(|regions| regions[0]);
-        let apart = first.score + second.score - settings.unpaired;
+        let apart = first.score + second.score - settings.unpaired_penalty;
         let resolved = if best.score > apart {
             let quality = self.pair_quality(&best, apart, first.repetitive + second.repetitive);
             Resolved {
@@ -193,7 +193,7 @@ pub(in super::super) struct Resolved {
     pub(in super::super) regions: [usize; 2],
     /// MAPQ of each.
     pub(in super::super) qualities: [i32; 2],
-    /// They lie to each other as most pairs do.
+    /// They are oriented to each other as most pairs do.
     pub(in super::super) proper: bool,
 }
 

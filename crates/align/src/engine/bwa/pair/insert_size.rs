@@ -4,7 +4,7 @@
 //! quartiles give bounds for the mean and the deviation, and these the bounds of proper pairs.
 
 use super::super::float::rounded;
-use super::super::regions::{Apart, Region};
+use super::super::regions::{MateDistance, Region};
 use super::super::settings::Settings;
 
 /// A pair counts if the second best region of neither end has a greater share of the best score.
@@ -66,7 +66,7 @@ impl Histogram {
             return;
         }
         let places = [first.reference_start, second.reference_start];
-        let Apart { orientation, distance } = Apart::of(bases, places);
+        let MateDistance { orientation, distance } = MateDistance::of(bases, places);
         let counts = &mut self.counts[orientation];
         if let Some(count) = usize::try_from(distance).ok().and_then(|at| counts.get_mut(at)) {
             *count += u32::from(distance > 0);
@@ -96,7 +96,7 @@ fn is_ambiguous(regions: &[Region], settings: &Settings) -> bool {
     f64::from(second) > MOST_AMBIGUOUS * f64::from(best.score)
 }
 
-/// The size that stands at `rank`, from 0, of all in order.
+/// The size that is at `rank`, from 0, of all in order.
 fn at_rank(counts: &[u32], rank: u64) -> i32 {
     let mut before = 0;
     let reached = |&count: &u32| {

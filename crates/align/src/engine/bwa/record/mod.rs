@@ -58,7 +58,7 @@ impl Pool {
 /// A span of a [`Pool`]'s operations or text.
 type Span = Range<usize>;
 
-/// Where a read lies, or that it does not.
+/// Where a read is aligned, or that it is not.
 #[derive(Debug, Clone)]
 pub(super) struct Alignment {
     /// Number of the sequence, or [`NONE`].
@@ -83,7 +83,7 @@ pub(super) struct Alignment {
 }
 
 impl Alignment {
-    /// Of a read that lies nowhere.
+    /// Of a read that is unplaced.
     pub(super) fn unplaced() -> Self {
         Self {
             sequence: NONE,
@@ -112,7 +112,7 @@ impl Alignment {
     }
 }
 
-/// What alignments and records are made by.
+/// The options and the reference.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Recorder<'a> {
     pub(super) settings: &'a Settings,
@@ -195,14 +195,14 @@ pub(super) fn reference_length(operations: &[u32]) -> i64 {
 }
 
 /// A clip as the `number`-th record of a read has it, counted from 0: hard but in the first, unless
-/// soft ones are asked for, or it lies on an ALT sequence.
+/// soft ones are required, or it is on an ALT sequence.
 pub(super) fn clipped(operation: u32, number: usize, alternate: bool, settings: &Settings) -> u32 {
     let is_clip = operation & 0xF == SOFT_CLIP;
     let hard = number > 0 && !settings.soft_clips && !alternate;
     if is_clip && hard { operation & !0xF | HARD_CLIP } else { operation }
 }
 
-/// Puts operations as text behind `out`.
+/// Appends operations as text to `out`.
 pub(super) fn push_cigar_text(out: &mut Vec<u8>, operations: impl Iterator<Item = u32>) {
     const LETTERS: &[u8; 16] = b"MIDNSHP=X???????";
     for operation in operations {

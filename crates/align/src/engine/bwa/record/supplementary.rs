@@ -11,7 +11,7 @@ pub(super) fn has_supplementary(list: &[Alignment], number: usize) -> bool {
 }
 
 impl Recorder<'_> {
-    /// Puts the text of SA behind `out`: `name,position,strand,CIGAR,MAPQ,edits;` for each record
+    /// Appends the text of SA to `out`: `name,position,strand,CIGAR,MAPQ,edits;` for each record
     /// but the `number`-th.
     pub(super) fn push_supplementary(
         &self,

@@ -1,4 +1,4 @@
-//! A record as BAM has it (SAM specification, 4.2), without its size in front.
+//! A record as BAM has it (SAM specification, 4.2), without its block size.
 
 use super::super::cigar::SOFT_CLIP;
 use super::supplementary::has_supplementary;
@@ -26,7 +26,7 @@ pub(in super::super) struct RecordOf<'a> {
     pub(in super::super) pool: &'a Pool,
 }
 
-/// Where a record, or its mate, is put: a read that lies nowhere is put where its mate is.
+/// Position of a record or of its mate: an unplaced read gets its mate's.
 #[derive(Debug, Clone, Copy)]
 struct Placed {
     sequence: i32,

@@ -1,7 +1,7 @@
 //! Two regions of a read that are one with a gap between them (`mem_patch_reg`).
 
 use super::super::cigar::Tracer;
-use super::super::extend::Basis;
+use super::super::extend::ExtensionContext;
 use super::super::float::rounded;
 use super::Region;
 
@@ -17,12 +17,12 @@ const MOST_SKEWED: f32 = 0.05;
 /// The share of the score that both parts would have together.
 const LEAST_SHARE: f32 = 0.9;
 
-/// What two regions of one sequence come to that are aligned as one, if that is worth it. The
+/// Two regions of one sequence aligned as one, if that is worth it. The
 /// first begins first.
 pub(in super::super) fn merged(
     [first, second]: [&Region; 2],
     codes: &[u8],
-    Basis { settings, reference }: Basis<'_>,
+    ExtensionContext { settings, reference }: ExtensionContext<'_>,
     tracer: &mut Tracer,
 ) -> Option<Merged> {
     let (one, two) = (first, second);

@@ -1,8 +1,8 @@
-//! Where a read may lie, and what becomes of several such places.
+//! Where a read may align, and what becomes of several such places.
 //!
 //! A region is a local alignment without its path: an interval of the read, one of the reference,
 //! and scores. Places are in *doubled* coordinates: the forward strand of all sequences, then its
-//! reverse complement, so that a place behind the middle is on the reverse strand.
+//! reverse complement, so that a position past the middle is on the reverse strand.
 
 pub(super) mod mark;
 pub(super) mod merge;
@@ -18,18 +18,18 @@ pub(super) const WAS_SECONDARY: i32 = -2;
 /// In place of a number: secondary to a region of the first round that is none of the second.
 pub(super) const OF_ALTERNATE: i32 = i32::MAX;
 
-/// Where a read may lie.
+/// Where a read may align.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Region {
     /// First base of the reference, in doubled coordinates.
     pub(super) reference_start: i64,
-    /// Behind its last base.
+    /// One past its last base.
     pub(super) reference_end: i64,
     /// Orders regions of one score.
     pub(super) hash: u64,
     /// First base of the read.
     pub(super) read_start: i32,
-    /// Behind its last base.
+    /// One past its last base.
     pub(super) read_end: i32,
     /// Sequence of the reference.
     pub(super) sequence: i32,
@@ -78,15 +78,15 @@ impl Region {
     }
 }
 
-/// How two reads lie to each other: FF, FR, RF or RR, and how far apart their first bases are.
+/// The orientation of two reads: FF, FR, RF or RR, and how far apart their first bases are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Apart {
+pub(super) struct MateDistance {
     /// Index into a model: 0 to 3 for FF, FR, RF and RR.
     pub(super) orientation: usize,
     pub(super) distance: i64,
 }
 
-impl Apart {
+impl MateDistance {
     /// Of reads that begin at two places of a reference of `bases`.
     pub(super) fn of(bases: u64, [first, second]: [i64; 2]) -> Self {
         let bases = bases as i64;

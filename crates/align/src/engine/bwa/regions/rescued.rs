@@ -1,11 +1,11 @@
 //! A region more among regions of which none is redundant.
 //!
 //! Regions as [`remove_redundant`](super::redundant::remove_redundant) leaves them stay as they are
-//! if it sees them again: it has compared every two of them that lie near enough. So if one is
+//! if it sees them again: it has compared every two of them that are near enough. So if one is
 //! added, only pairs with that one count, and two that are redundant overlap on the reference,
 //! so that nothing between them in the order of their ends hides one from the other. What follows
 //! is what the whole would do, in the order in which it would: the new region meets those that end
-//! before it, the last first; if it is still there, those that end behind it meet it, the first
+//! before it, the last first; if it is still there, those that end after it meet it, the first
 //! first.
 //!
 //! Where two that matter end in one place, their order is that of klib's sort of all regions, which
@@ -89,7 +89,7 @@ mod tests {
     use super::super::redundant::remove_redundant;
     use super::*;
 
-    /// Settings, and by how much regions may lie apart.
+    /// Settings, and by how much regions may be apart.
     fn settings() -> Settings {
         Settings::of(Options::new().unwrap().get())
     }

@@ -1,59 +1,60 @@
-//! Where in a window a mate may align at all: a bound by words of five bases.
+//! Where in a window a mate may align at all: a bound by 5-mers.
 //!
 //! **The bound.** A local alignment is a chain of runs of matches. Let it have `n` runs, of lengths
 //! `L`, and let a match score 1, a mismatch cost 4 or more, and a gap of `g` bases `6 + g` or more.
 //! Between two runs there is a mismatch or a gap at least, so the score is at most the sum of `L`,
-//! less `4 (n - 1)`, less what gaps cost beyond 4, which is `2 + g` each. A run of `L` bases is
-//! `L - 4` words of five that query and window have in common on one diagonal (none if that is
-//! negative), so that the sum of `L` is at most the number of words plus `4 n`. Together: a score
-//! is at most the number of words on the diagonals that the alignment uses, plus 4, less 2 for each
-//! gap and 1 for each base of a gap. An alignment that uses `m` diagonals has `m - 1` gaps or more,
-//! and those it crosses, first to last, are `1 +` the bases of its gaps at most. With `c` words on
-//! a diagonal, the score of an alignment that stays within an interval of diagonals and crosses all
-//! of it is thus at most
+//! less `4 (n - 1)`, less what gaps cost beyond 4, which is `2 + g` each. A run of `L` bases is `L
+//! - 4` 5-mers that query and window have in common on one diagonal (none if that is negative), so
+//! that the sum of `L` is at most the number of 5-mers plus `4 n`. Together: a score is at most the
+//! number of 5-mers on the diagonals that the alignment uses, plus 4, less 2 for each gap and 1 for
+//! each base of a gap. An alignment that uses `m` diagonals has `m - 1` gaps or more, and those it
+//! crosses, first to last, are `1 +` the bases of its gaps at most. With `c` 5-mers on a diagonal,
+//! the score of an alignment that stays within an interval of diagonals and crosses all of it is
+//! thus at most
 //!
 //! ```text
 //! sum over the interval of (max(c - 2, 0) - 1)  +  7
 //! ```
 //!
-//! Columns that pad the query add nothing to a score and hold no words, so they change none of
+//! Columns that pad the query add nothing to a score and hold no 5-mers, so they change none of
 //! this; nor does a gap at either end.
 //!
 //! **What follows.** Where no interval reaches the least score that counts, there is no alignment.
-//! Else every alignment that counts lies in the union of the intervals that reach it, which falls
+//! Else every alignment that counts is in the union of the intervals that reach it, which falls
 //! into *bands*. A cell of the matrix whose score counts is exact if only its band is computed: its
-//! best path lies in that band, and no path gains by the loss of others. Cells of lower scores may
+//! best path is in that band, and no path gains by the loss of others. Cells of lower scores may
 //! come out lower than they are, and are not looked at.
 //!
-//! A base that is not known costs 1, which is 3 less than a mismatch. Each block of such bases lies
+//! A base that is not known costs 1, which is 3 less than a mismatch. Each block of such bases is
 //! between two runs once at most, so the bound is 3 higher for each.
 //!
-//! **How words are counted.** One bit a diagonal: where a base of the query equals the window's is
+//! **How 5-mers are counted.** One bit a diagonal: where a base of the query equals the window's is
 //! a row of bits for each base of the query, the window's own bits for that letter moved by the
-//! base's place. Five such rows, one after the other, are a row of words; rows are added up by full
-//! adders, one bit of the sum each. To move by bits is dear and by bytes free, so the bits of each
-//! letter are kept eight times, moved by 0 to 7.
+//! base's place. Five such rows, one after the other, are a row of 5-mers; rows are added up by
+//! full adders, one bit of the sum each. To move by bits is dear and by bytes free, so the bits of
+//! each letter are kept eight times, moved by 0 to 7.
 
 use super::super::settings::GAP;
 use super::super::settings::Settings;
 use crate::search::text::Bases;
 
-/// Bases of a word.
-const WORD: usize = 5;
-/// Words on a diagonal that a change of diagonals may be worth: what opens a gap, less a mismatch.
+/// Bases of a k-mer.
+const K: usize = 5;
+/// KmerRows on a diagonal that a change of diagonals may be worth: what opens a gap, less a
+/// mismatch.
 const FREE: i32 = 2;
-/// The score that an interval without words is below by its length.
+/// The score that an interval without k-mers is below by its length.
 const BASE: i32 = 7;
 /// What a mismatch costs more than a base that is not known.
 const UNKNOWN_GAIN: i32 = 3;
 
 /// Longest query that is counted: a sum has eight bits.
 pub(super) const MOST_BASES: usize = 256;
-/// Bits in front of a window's first: diagonals on which the query begins before it.
+/// Bits before a window's first: diagonals on which the query begins before it.
 const LEAD: usize = MOST_BASES;
 /// Bits of a sum.
 const PLANES: usize = 8;
-/// Words of 64 diagonals that are counted at once, at most.
+/// KmerRows of 64 diagonals that are counted at once, at most.
 const MOST_WORDS: usize = 8;
 
 /// Whether scores are such that the bound holds.
@@ -72,23 +73,23 @@ pub(super) struct Band {
     pub(super) last: i32,
 }
 
-/// A diagonal with more than [`FREE`] words, and how many more.
+/// A diagonal with more than [`FREE`] k-mers, and how many more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Hit {
+pub(super) struct DiagonalHit {
     pub(super) diagonal: i32,
     pub(super) gain: i32,
 }
 
 /// Bits, `N` words of them.
 #[derive(Debug, Clone, Copy)]
-struct Bits<const N: usize>([u64; N]);
+struct Bits<const WORDS: usize>([u64; WORDS]);
 
-impl<const N: usize> Bits<N> {
-    const NONE: Self = Self([0; N]);
+impl<const WORDS: usize> Bits<WORDS> {
+    const NONE: Self = Self([0; WORDS]);
 
     #[inline(always)]
     fn with(mut self, other: Self, of: impl Fn(u64, u64) -> u64) -> Self {
-        for at in 0..N {
+        for at in 0..WORDS {
             self.0[at] = of(self.0[at], other.0[at]);
         }
         self
@@ -121,40 +122,40 @@ impl<const N: usize> Bits<N> {
 
 /// Where alignments of a query are to be searched for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sought {
+pub(super) enum SearchScope {
     /// It has fewer known bases than the least score.
-    Nothing,
+    Nowhere,
     /// In bands whose bound is at least so much.
     Bands { least: i32 },
     /// In the whole window.
-    Anything,
+    Everywhere,
 }
 
 /// A query as the counter needs it.
 #[derive(Debug, Default)]
-pub(super) struct Query {
+pub(super) struct QueryKmers {
     codes: Vec<u8>,
 }
 
-impl Query {
+impl QueryKmers {
     /// Takes codes in place of what was here, and says what of the bound can be had for alignments
     /// that score `least` and more.
-    pub(super) fn take(&mut self, codes: impl Iterator<Item = u8>, least: i32) -> Sought {
+    pub(super) fn take(&mut self, codes: impl Iterator<Item = u8>, least: i32) -> SearchScope {
         self.codes.clear();
         self.codes.extend(codes);
         let blocks = || self.codes.chunk_by(|one, next| (*one < 4) == (*next < 4));
         let known: usize = blocks().filter(|block| block[0] < 4).map(<[u8]>::len).sum();
         if (known as i32) < least {
-            return Sought::Nothing;
+            return SearchScope::Nowhere;
         }
         let unknown = blocks().filter(|block| block[0] > 3).count() as i32;
         let least = least - UNKNOWN_GAIN * unknown;
         // Fewer words than are listed have to be too few.
         let is_odd = self.codes.contains(&GAP);
-        if !is_odd && least >= BASE && self.codes.len() <= MOST_BASES - WORD {
-            Sought::Bands { least }
+        if !is_odd && least >= BASE && self.codes.len() <= MOST_BASES - K {
+            SearchScope::Bands { least }
         } else {
-            Sought::Anything
+            SearchScope::Everywhere
         }
     }
 }
@@ -164,14 +165,14 @@ type Sums = [[u64; MOST_WORDS]; PLANES];
 
 /// Working memory of [`count`].
 #[derive(Debug, Default)]
-pub(super) struct BoundWork {
+pub(super) struct BoundScratch {
     /// Bits of the window, a letter each, by words of 64.
     letters: [Vec<u64>; 4],
-    /// The same, moved by 0 to 7 bits, and a row without bits behind all.
+    /// The same, moved by 0 to 7 bits, and a row without bits after all.
     moved: Vec<u8>,
     /// Where in `moved` each base of the query begins.
     starts: Vec<u32>,
-    /// Sums of words by diagonals, a bit of each in a row.
+    /// Sums of k-mers by diagonals, a bit of each in a row.
     sums: Sums,
 }
 
@@ -186,46 +187,46 @@ fn even_bits(word: u64) -> u64 {
     (bits | bits >> 16) & 0xFFFF_FFFF
 }
 
-/// Counts the words that a query has in common with a window, by diagonals; puts those with more
+/// Counts the k-mers that a query has in common with a window, by diagonals; puts those with more
 /// than [`FREE`] in `out`, in order.
 #[inline(always)]
-pub(super) fn count<const N: usize>(
-    query: &Query,
+pub(super) fn count<const WORDS: usize>(
+    query: &QueryKmers,
     window: &Bases,
-    work: &mut BoundWork,
-    out: &mut Vec<Hit>,
+    scratch: &mut BoundScratch,
+    out: &mut Vec<DiagonalHit>,
 ) {
     let bases = query.codes.len();
     out.clear();
-    if bases < WORD || window.len() < WORD {
+    if bases < K || window.len() < K {
         return;
     }
     let diagonals = window.len() + bases - 1;
-    let steps = diagonals.div_ceil(64 * N);
+    let steps = diagonals.div_ceil(64 * WORDS);
     // The first step begins up to LEAD bits in, and the last base is as many bits further.
-    let row = (LEAD / 8 + steps * 8 * N + MOST_BASES / 8 + 8).next_multiple_of(8);
-    spread(window, row, work);
-    move_bits(row, work);
+    let row = (LEAD / 8 + steps * 8 * WORDS + MOST_BASES / 8 + 8).next_multiple_of(8);
+    spread(window, row, scratch);
+    move_bits(row, scratch);
     let lead = LEAD + 1 - bases;
-    work.starts.clear();
-    work.starts.extend(query.codes.iter().enumerate().map(|(at, &code)| {
+    scratch.starts.clear();
+    scratch.starts.extend(query.codes.iter().enumerate().map(|(at, &code)| {
         let bit = lead + at;
         let place = if code < 4 { 8 * usize::from(code) + bit % 8 } else { 32 };
         (row * place + bit / 8) as u32
     }));
-    let words = (bases - WORD + 1).next_multiple_of(8);
-    work.starts.resize(words + WORD - 1, (32 * row) as u32);
+    let words = (bases - K + 1).next_multiple_of(8);
+    scratch.starts.resize(words + K - 1, (32 * row) as u32);
     for step in 0..steps {
-        sum::<N>(&work.starts, &work.moved, 8 * N * step, &mut work.sums);
-        let first = (64 * N * step) as i32 - (bases as i32 - 1);
-        list(&work.sums, N, first, out);
+        sum::<WORDS>(&scratch.starts, &scratch.moved, 8 * WORDS * step, &mut scratch.sums);
+        let first = (64 * WORDS * step) as i32 - (bases as i32 - 1);
+        list(&scratch.sums, WORDS, first, out);
     }
 }
 
 /// Makes of a window the bits of each letter, [`LEAD`] in, in words for `row` bytes.
 #[inline(always)]
-fn spread(window: &Bases, row: usize, work: &mut BoundWork) {
-    for bits in &mut work.letters {
+fn spread(window: &Bases, row: usize, scratch: &mut BoundScratch) {
+    for bits in &mut scratch.letters {
         bits.clear();
         bits.resize(LEAD / 64, 0);
     }
@@ -239,21 +240,21 @@ fn spread(window: &Bases, row: usize, work: &mut BoundWork) {
         let [high, low] = [0, 1].map(|bit| halves[0][bit] | halves[1][bit] << 32);
         let count = window.len() - from;
         let known = if count < 64 { !(u64::MAX << count) } else { u64::MAX };
-        let [a, c, g, t] = &mut work.letters;
+        let [a, c, g, t] = &mut scratch.letters;
         a.push(!high & !low & known);
         c.push(!high & low & known);
         g.push(high & !low & known);
         t.push(high & low & known);
     }
-    for bits in &mut work.letters {
+    for bits in &mut scratch.letters {
         bits.resize(row / 8 + 1, 0);
     }
 }
 
 /// Makes the rows of bits that are moved by 0 to 7.
 #[inline(always)]
-fn move_bits(row: usize, work: &mut BoundWork) {
-    let BoundWork { letters, moved, .. } = work;
+fn move_bits(row: usize, scratch: &mut BoundScratch) {
+    let BoundScratch { letters, moved, .. } = scratch;
     moved.resize(33 * row, 0);
     let mut rows = moved.chunks_exact_mut(row);
     for bits in letters {
@@ -272,20 +273,20 @@ fn move_bits(row: usize, work: &mut BoundWork) {
 
 /// Rows of bits, one after the other, and what of them the next word needs: the last one, and where
 /// two neighbours are both set, of the last three pairs.
-struct Words<'a, const N: usize> {
+struct KmerRows<'a, const WORDS: usize> {
     moved: &'a [u8],
     from: usize,
-    last: Bits<N>,
-    pairs: [Bits<N>; 3],
+    last: Bits<WORDS>,
+    pairs: [Bits<WORDS>; 3],
 }
 
-impl<const N: usize> Words<'_, N> {
-    /// The row that begins at `start`, and where it ends a word.
+impl<const WORDS: usize> KmerRows<'_, WORDS> {
+    /// The row that begins at `start`, and where it ends a k-mer.
     #[inline(always)]
-    fn next(&mut self, start: u32) -> Bits<N> {
+    fn next(&mut self, start: u32) -> Bits<WORDS> {
         let rest = self.moved.get(start as usize + self.from..);
         let mut same = Bits::NONE;
-        if let Some(words) = rest.and_then(|rest| rest.as_chunks().0.first_chunk::<N>()) {
+        if let Some(words) = rest.and_then(|rest| rest.as_chunks().0.first_chunk::<WORDS>()) {
             for (bits, word) in same.0.iter_mut().zip(words) {
                 *bits = u64::from_le_bytes(*word);
             }
@@ -300,11 +301,11 @@ impl<const N: usize> Words<'_, N> {
 /// Sums up the words of `64 N` diagonals, `from` bytes on. (What goes to memory is computed by
 /// vectors, which are not found otherwise.)
 #[inline(always)]
-fn sum<const N: usize>(starts: &[u32], moved: &[u8], from: usize, out: &mut Sums) {
-    let mut words = Words::<N> { moved, from, last: Bits::NONE, pairs: [Bits::NONE; 3] };
-    let [mut ones, mut twos, mut fours] = [Bits::<N>::NONE; 3];
-    let [mut p3, mut p4, mut p5, mut p6, mut p7] = [Bits::<N>::NONE; PLANES - 3];
-    let (first, rest) = starts.split_at(WORD - 1);
+fn sum<const WORDS: usize>(starts: &[u32], moved: &[u8], from: usize, out: &mut Sums) {
+    let mut words = KmerRows::<WORDS> { moved, from, last: Bits::NONE, pairs: [Bits::NONE; 3] };
+    let [mut ones, mut twos, mut fours] = [Bits::<WORDS>::NONE; 3];
+    let [mut p3, mut p4, mut p5, mut p6, mut p7] = [Bits::<WORDS>::NONE; PLANES - 3];
+    let (first, rest) = starts.split_at(K - 1);
     for &start in first {
         words.next(start);
     }
@@ -322,13 +323,13 @@ fn sum<const N: usize>(starts: &[u32], moved: &[u8], from: usize, out: &mut Sums
         }
     }
     for (out, plane) in out.iter_mut().zip([ones, twos, fours, p3, p4, p5, p6, p7]) {
-        out[..N].copy_from_slice(&plane.0);
+        out[..WORDS].copy_from_slice(&plane.0);
     }
 }
 
 /// Lists diagonals of `words` words, of which the first is `first`, by their sums.
 #[inline(always)]
-fn list(sums: &Sums, words: usize, first: i32, out: &mut Vec<Hit>) {
+fn list(sums: &Sums, words: usize, first: i32, out: &mut Vec<DiagonalHit>) {
     let [ones, twos, more @ ..] = sums;
     for at in 0..words.min(MOST_WORDS) {
         let mut left = more.iter().fold(ones[at] & twos[at], |bits, plane| bits | plane[at]);
@@ -338,18 +339,18 @@ fn list(sums: &Sums, words: usize, first: i32, out: &mut Vec<Hit>) {
             let bits = (0..).zip(sums).map(|(plane, sum)| (sum[at] >> bit & 1) << plane);
             let count = bits.fold(0, |count, bit| count | bit) as i32;
             let diagonal = first + (64 * at) as i32 + bit as i32;
-            out.push(Hit { diagonal, gain: count - FREE });
+            out.push(DiagonalHit { diagonal, gain: count - FREE });
         }
     }
 }
 
-/// The bands in which alignments lie that score `least` and more, in order, none of which touch.
+/// The bands in which alignments are that score `least` and more, in order, none of which touch.
 /// `reach` is working memory.
 ///
 /// A diagonal is in a band if the best interval with it is good enough. Of diagonals with hits that
 /// interval has the best that ends there and the best that begins there; of one between two hits it
 /// has the best on one side of it, or on both.
-pub(super) fn bands(hits: &[Hit], least: i32, reach: &mut Vec<i32>, out: &mut Vec<Band>) {
+pub(super) fn bands(hits: &[DiagonalHit], least: i32, reach: &mut Vec<i32>, out: &mut Vec<Band>) {
     out.clear();
     let spare = BASE - least;
     // The best interval that begins with each hit, last hit first.

@@ -6,83 +6,85 @@
 
 use super::super::lanes::instructions::Instructions;
 use super::super::settings::GAP;
-use super::band::{self, BandWork, Banded};
-use super::bound::{self, BoundWork, Hit, Query};
-use super::kernel::{self, MOST_ROWS, Scores, Whole, Work};
-use super::parts::Parts;
+use super::band::{self, BandScratch, BandedWindow};
+use super::bound::{self, BoundScratch, DiagonalHit, QueryKmers};
+use super::kernel::{self, FullWindow, LaneScratch, MOST_ROWS, Scores};
+use super::parts::MatrixParts;
 use crate::search::text::Bases;
 
 /// Working memory of all kernels, of `N` lanes of 8 bits, `M` of 16 and `L` of 64.
 #[derive(Debug, Default)]
-struct Both<const N: usize, const M: usize, const L: usize> {
-    small: Work<u8, N>,
-    large: Work<i16, M>,
-    small_band: BandWork<u8, N>,
-    large_band: BandWork<i16, M>,
-    bound: BoundWork,
+struct KernelScratch<const LANES_8: usize, const LANES_16: usize, const WORDS: usize> {
+    bits8: LaneScratch<u8, LANES_8>,
+    bits16: LaneScratch<i16, LANES_16>,
+    band_bits8: BandScratch<u8, LANES_8>,
+    band_bits16: BandScratch<i16, LANES_16>,
+    bound: BoundScratch,
 }
 
-/// What is to be done.
-enum Task<'a> {
-    Whole(&'a [Whole], &'a Scores<'a>, Bits, &'a mut Parts),
-    Band(&'a [Banded], &'a Scores<'a>, Bits, &'a mut Parts),
-    Count(&'a Query, &'a Bases, &'a mut Vec<Hit>),
+/// A call of a kernel.
+enum KernelCall<'a> {
+    FullWindow(&'a [FullWindow], &'a Scores<'a>, ScoreWidth, &'a mut MatrixParts),
+    Band(&'a [BandedWindow], &'a Scores<'a>, ScoreWidth, &'a mut MatrixParts),
+    Count(&'a QueryKmers, &'a Bases, &'a mut Vec<DiagonalHit>),
 }
 
-impl<const N: usize, const M: usize, const L: usize> Both<N, M, L> {
+impl<const LANES_8: usize, const LANES_16: usize, const WORDS: usize>
+    KernelScratch<LANES_8, LANES_16, WORDS>
+{
     #[inline(always)]
-    fn run(&mut self, task: Task<'_>) {
-        match task {
-            Task::Whole(all, scores, Bits::Eight, out) => {
-                kernel::align(all, scores, &mut self.small, out);
+    fn run(&mut self, call: KernelCall<'_>) {
+        match call {
+            KernelCall::FullWindow(all, scores, ScoreWidth::Bits8, out) => {
+                kernel::align(all, scores, &mut self.bits8, out);
             }
-            Task::Whole(all, scores, Bits::Sixteen, out) => {
-                kernel::align(all, scores, &mut self.large, out);
+            KernelCall::FullWindow(all, scores, ScoreWidth::Bits16, out) => {
+                kernel::align(all, scores, &mut self.bits16, out);
             }
-            Task::Band(all, scores, Bits::Eight, out) => {
-                band::align(all, scores, &mut self.small_band, out);
+            KernelCall::Band(all, scores, ScoreWidth::Bits8, out) => {
+                band::align(all, scores, &mut self.band_bits8, out);
             }
-            Task::Band(all, scores, Bits::Sixteen, out) => {
-                band::align(all, scores, &mut self.large_band, out);
+            KernelCall::Band(all, scores, ScoreWidth::Bits16, out) => {
+                band::align(all, scores, &mut self.band_bits16, out);
             }
-            Task::Count(query, window, out) => {
-                bound::count::<L>(query, window, &mut self.bound, out);
+            KernelCall::Count(query, window, out) => {
+                bound::count::<WORDS>(query, window, &mut self.bound, out);
             }
         }
     }
 }
 
-/// Working memory, of a kind that says what instructions the processor has.
+/// Working memory, by the instructions that the processor has.
 #[derive(Debug)]
-enum Width {
-    Plain(Both<16, 8, 2>),
+enum InstructionScratch {
+    Baseline(KernelScratch<16, 8, 2>),
     #[cfg(target_arch = "x86_64")]
-    Avx2(Both<32, 16, 4>),
+    Avx2(KernelScratch<32, 16, 4>),
     #[cfg(target_arch = "x86_64")]
-    Avx512(Both<64, 32, 8>),
+    Avx512(KernelScratch<64, 32, 8>),
 }
 
 /// The kernels, with their memory.
 #[derive(Debug)]
 pub(in super::super) struct Kernels {
-    width: Width,
+    scratch: InstructionScratch,
     /// Of 8 bits.
     lanes: usize,
 }
 
-/// Bits of a score.
+/// ScoreWidth of a score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in super::super) enum Bits {
-    Eight,
-    Sixteen,
+pub(in super::super) enum ScoreWidth {
+    Bits8,
+    Bits16,
 }
 
-impl Bits {
+impl ScoreWidth {
     /// The largest score.
     fn most(self) -> i32 {
         match self {
-            Self::Eight => u8::MAX.into(),
-            Self::Sixteen => i16::MAX.into(),
+            Self::Bits8 => u8::MAX.into(),
+            Self::Bits16 => i16::MAX.into(),
         }
     }
 }
@@ -106,75 +108,76 @@ impl Kernels {
 
     /// For instructions that the processor has.
     fn of(instructions: Instructions) -> Self {
-        let width = match instructions {
-            Instructions::Baseline => Width::Plain(Both::default()),
+        let scratch = match instructions {
+            Instructions::Baseline => InstructionScratch::Baseline(KernelScratch::default()),
             #[cfg(target_arch = "x86_64")]
-            Instructions::Avx2 => Width::Avx2(Both::default()),
+            Instructions::Avx2 => InstructionScratch::Avx2(KernelScratch::default()),
             #[cfg(target_arch = "x86_64")]
-            Instructions::Avx512 => Width::Avx512(Both::default()),
+            Instructions::Avx512 => InstructionScratch::Avx512(KernelScratch::default()),
         };
-        Self { width, lanes: instructions.lanes() }
+        Self { scratch, lanes: instructions.lanes() }
     }
 
-    /// How many alignments go side by side.
-    pub(in super::super) fn lanes(&self, bits: Bits) -> usize {
-        if bits == Bits::Eight { self.lanes } else { self.lanes / 2 }
+    /// Lanes of a kernel.
+    pub(in super::super) fn lanes(&self, score_width: ScoreWidth) -> usize {
+        if score_width == ScoreWidth::Bits8 { self.lanes } else { self.lanes / 2 }
     }
 
     /// Aligns queries to whole windows, as many as there are lanes at most.
     pub(in super::super) fn align(
         &mut self,
-        all: &[Whole],
+        all: &[FullWindow],
         scores: &Scores<'_>,
-        bits: Bits,
-        out: &mut Parts,
+        score_width: ScoreWidth,
+        out: &mut MatrixParts,
     ) {
-        let is_odd =
-            |it: &Whole| it.strings.target.len() > MOST_ROWS || it.strings.query.contains(&GAP);
+        let is_odd = |it: &FullWindow| {
+            it.sequences.target.len() > MOST_ROWS || it.sequences.query.contains(&GAP)
+        };
         if all.iter().any(is_odd) || scores.settings.mismatch_score > 0 {
-            all.iter().for_each(|it| kernel::align_one(it, scores, bits.most(), out));
+            all.iter().for_each(|it| kernel::align_scalar(it, scores, score_width.most(), out));
             return;
         }
-        self.run(Task::Whole(all, scores, bits, out));
+        self.run(KernelCall::FullWindow(all, scores, score_width, out));
     }
 
     /// Aligns queries in bands, as many as there are lanes at most.
     pub(super) fn align_in_bands(
         &mut self,
-        all: &[Banded],
+        all: &[BandedWindow],
         scores: &Scores<'_>,
-        bits: Bits,
-        out: &mut Parts,
+        score_width: ScoreWidth,
+        out: &mut MatrixParts,
     ) {
-        self.run(Task::Band(all, scores, bits, out));
+        self.run(KernelCall::Band(all, scores, score_width, out));
     }
 
-    /// Counts words that a query and a window have in common.
-    pub(super) fn count(&mut self, query: &Query, window: &Bases, out: &mut Vec<Hit>) {
-        self.run(Task::Count(query, window, out));
+    /// Counts k-mers that a query and a window have in common.
+    pub(super) fn count(&mut self, query: &QueryKmers, window: &Bases, out: &mut Vec<DiagonalHit>) {
+        self.run(KernelCall::Count(query, window, out));
     }
 
-    fn run(&mut self, task: Task<'_>) {
-        match &mut self.width {
-            Width::Plain(work) => work.run(task),
+    fn run(&mut self, call: KernelCall<'_>) {
+        match &mut self.scratch {
+            InstructionScratch::Baseline(scratch) => scratch.run(call),
             // SAFETY: memory of this kind is made only where the processor has AVX2.
             #[cfg(target_arch = "x86_64")]
-            Width::Avx2(work) => unsafe { with_avx2(work, task) },
+            InstructionScratch::Avx2(scratch) => unsafe { with_avx2(scratch, call) },
             // SAFETY: memory of this kind is made only where the processor has all of these.
             #[cfg(target_arch = "x86_64")]
-            Width::Avx512(work) => unsafe { with_avx512(work, task) },
+            InstructionScratch::Avx512(scratch) => unsafe { with_avx512(scratch, call) },
         }
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn with_avx2(work: &mut Both<32, 16, 4>, task: Task<'_>) {
-    work.run(task);
+fn with_avx2(scratch: &mut KernelScratch<32, 16, 4>, call: KernelCall<'_>) {
+    scratch.run(call);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,avx512bw,avx512vl")]
-fn with_avx512(work: &mut Both<64, 32, 8>, task: Task<'_>) {
-    work.run(task);
+fn with_avx512(scratch: &mut KernelScratch<64, 32, 8>, call: KernelCall<'_>) {
+    scratch.run(call);
 }

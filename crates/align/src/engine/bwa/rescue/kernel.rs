@@ -1,17 +1,18 @@
-//! Local alignment of many queries, each to a window of its own, side by side (`ksw_align2`).
+//! Local alignment of many queries, each to a window of its own, one in each lane
+//! (`ksw_align2`).
 //!
-//! What is wanted of each: the best score, the first row of the window and the first column of the
+//! The result of each: the best score, the first row of the window and the first column of the
 //! query where it is reached, and the best score of rows far from that one. Queries are padded with
 //! columns that score 0 against everything, as bwa's are: such a column can carry a score on for
 //! some rows, which shows in the score of other rows.
 
-use super::super::lanes::{Lanes, Unit};
+use super::super::lanes::{LaneScore, Lanes};
 use super::super::settings::{Settings, UNKNOWN_SCORE};
-use super::parts::Parts;
+use super::parts::MatrixParts;
 
 /// A query and the window that it is aligned to, as codes.
 #[derive(Debug, Default, Clone)]
-pub(in super::super) struct Strings {
+pub(in super::super) struct SequencePair {
     pub(in super::super) query: Vec<u8>,
     /// Without codes above 3.
     pub(in super::super) target: Vec<u8>,
@@ -19,13 +20,13 @@ pub(in super::super) struct Strings {
 
 /// A query, and rows of a window in which it is aligned in full.
 #[derive(Debug, Default, Clone)]
-pub(in super::super) struct Whole {
-    pub(in super::super) strings: Strings,
+pub(in super::super) struct FullWindow {
+    pub(in super::super) sequences: SequencePair,
     /// The first of these rows.
     pub(in super::super) first_row: u32,
 }
 
-/// What alignments are scored by.
+/// The scoring of alignments.
 #[derive(Debug, Clone, Copy)]
 pub(in super::super) struct Scores<'a> {
     pub(in super::super) settings: &'a Settings,
@@ -40,37 +41,37 @@ pub(super) const MOST_ROWS: usize = 1 << 16;
 
 /// A code that equals no base.
 const UNKNOWN: usize = 7;
-/// Another one, behind the end of a window.
+/// Another one, past the end of a window.
 pub(super) const BEHIND: usize = 9;
 
-/// A base of each query, and what one costs that does not match.
+/// A base of each query, and the penalty of a mismatch.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Base<T, const N: usize> {
-    pub(super) query: Lanes<T, N>,
-    pub(super) price: Lanes<T, N>,
+pub(super) struct QueryColumn<Score, const LANES: usize> {
+    pub(super) query: Lanes<Score, LANES>,
+    pub(super) penalty: Lanes<Score, LANES>,
 }
 
-/// The numbers of one column.
+/// A column of the matrix.
 #[derive(Debug, Clone, Copy)]
-struct Cell<T, const N: usize> {
-    best: Lanes<T, N>,
-    deletion: Lanes<T, N>,
+struct Cell<Score, const LANES: usize> {
+    best: Lanes<Score, LANES>,
+    deletion: Lanes<Score, LANES>,
 }
 
-/// Prices for all lanes.
-pub(super) struct Gaps<T, const N: usize> {
+/// The scoring, in all lanes.
+pub(super) struct LanePenalties<Score, const LANES: usize> {
     /// A match, more than a mismatch.
-    pub(super) gain: Lanes<T, N>,
-    pub(super) extend_deletion: Lanes<T, N>,
-    pub(super) extend_insertion: Lanes<T, N>,
-    pub(super) open_deletion: Lanes<T, N>,
-    pub(super) open_insertion: Lanes<T, N>,
+    pub(super) gain: Lanes<Score, LANES>,
+    pub(super) extend_deletion: Lanes<Score, LANES>,
+    pub(super) extend_insertion: Lanes<Score, LANES>,
+    pub(super) open_deletion: Lanes<Score, LANES>,
+    pub(super) open_insertion: Lanes<Score, LANES>,
 }
 
-impl<T: Unit, const N: usize> Gaps<T, N> {
+impl<Score: LaneScore, const LANES: usize> LanePenalties<Score, LANES> {
     #[inline(always)]
     pub(super) fn new(settings: &Settings) -> Self {
-        let all = |value: i32| Lanes::all(T::new(value));
+        let all = |value: i32| Lanes::splat(Score::new(value));
         let gaps = &settings.gaps;
         Self {
             gain: all(settings.matching - settings.mismatch_score),
@@ -84,145 +85,155 @@ impl<T: Unit, const N: usize> Gaps<T, N> {
 
 /// Working memory of a kernel.
 #[derive(Debug, Default)]
-pub(super) struct Work<T, const N: usize> {
-    query: Vec<Base<T, N>>,
-    cells: Vec<Cell<T, N>>,
-    target: Vec<Lanes<T, N>>,
+pub(super) struct LaneScratch<Score, const LANES: usize> {
+    query: Vec<QueryColumn<Score, LANES>>,
+    cells: Vec<Cell<Score, LANES>>,
+    target: Vec<Lanes<Score, LANES>>,
     /// The best score of each row.
-    rows: Vec<Lanes<T, N>>,
+    rows: Vec<Lanes<Score, LANES>>,
 }
 
-/// Aligns up to `N` queries to their windows; what each comes to is put behind `out`. Windows have
-/// [`MOST_ROWS`] at most, and scores fit `T`.
+/// Aligns up to `LANES` queries to their windows; the results are appended to `out`. Windows have
+/// [`MOST_ROWS`] at most, and scores fit `Score`.
 #[inline(always)]
-pub(super) fn align<T: Unit, const N: usize>(
-    all: &[Whole],
+pub(super) fn align<Score: LaneScore, const LANES: usize>(
+    all: &[FullWindow],
     scores: &Scores<'_>,
-    work: &mut Work<T, N>,
-    out: &mut Parts,
+    scratch: &mut LaneScratch<Score, LANES>,
+    out: &mut MatrixParts,
 ) {
-    load(all, scores, work);
-    let Peak { score: best, column } = matrix(work, scores.settings);
+    load(all, scores, scratch);
+    let Peak { score: best, column } = matrix(scratch, scores.settings);
     for (lane, it) in all.iter().enumerate() {
-        let rows = &work.rows[..it.strings.target.len()];
+        let rows = &scratch.rows[..it.sequences.target.len()];
         let rows = rows.iter().map(|row| row.0[lane].value());
         let score = best.0[lane].value();
         out.push(rows, it.first_row, score, column.0[lane].as_index(), scores.least);
     }
 }
 
-/// Puts the queries side by side, padded.
+/// Loads a query into each lane, padded.
 #[inline(always)]
-pub(super) fn load_queries<'a, T: Unit, const N: usize>(
+pub(super) fn load_queries<'a, Score: LaneScore, const LANES: usize>(
     queries: impl Iterator<Item = &'a [u8]> + Clone,
     scores: &Scores<'_>,
-    out: &mut Vec<Base<T, N>>,
+    out: &mut Vec<QueryColumn<Score, LANES>>,
 ) {
     let padded = |query: &[u8]| query.len().next_multiple_of(scores.padding);
     let columns = queries.clone().map(padded).max().unwrap_or(0);
-    let empty = Base { query: Lanes::all(T::index(UNKNOWN)), price: Lanes::all(T::ALL) };
+    let empty = QueryColumn {
+        query: Lanes::splat(Score::index(UNKNOWN)),
+        penalty: Lanes::splat(Score::MAX),
+    };
     out.clear();
     out.resize(columns, empty);
-    let mismatch = T::new(-scores.settings.mismatch_score);
+    let mismatch = Score::new(-scores.settings.mismatch_score);
     for (lane, query) in queries.enumerate() {
         for (base, &code) in out.iter_mut().zip(query) {
             let known = code < 4;
             let code = if known { usize::from(code) } else { UNKNOWN };
-            base.query.0[lane] = T::index(code);
-            base.price.0[lane] = if known { mismatch } else { T::new(-UNKNOWN_SCORE) };
+            base.query.0[lane] = Score::index(code);
+            base.penalty.0[lane] = if known { mismatch } else { Score::new(-UNKNOWN_SCORE) };
         }
         for base in &mut out[query.len()..padded(query)] {
-            base.price.0[lane] = T::ZERO;
+            base.penalty.0[lane] = Score::ZERO;
         }
     }
 }
 
-/// Puts the strings side by side.
+/// Loads a query and its window into each lane.
 #[inline(always)]
-fn load<T: Unit, const N: usize>(all: &[Whole], scores: &Scores<'_>, work: &mut Work<T, N>) {
-    let queries = all.iter().map(|it| &it.strings.query[..]);
-    load_queries(queries, scores, &mut work.query);
-    let targets = all.iter().map(|it| &it.strings.target[..]);
+fn load<Score: LaneScore, const LANES: usize>(
+    all: &[FullWindow],
+    scores: &Scores<'_>,
+    scratch: &mut LaneScratch<Score, LANES>,
+) {
+    let queries = all.iter().map(|it| &it.sequences.query[..]);
+    load_queries(queries, scores, &mut scratch.query);
+    let targets = all.iter().map(|it| &it.sequences.target[..]);
     let rows = targets.clone().map(<[u8]>::len).max().unwrap_or(0).next_multiple_of(2);
-    let zero = Lanes::all(T::ZERO);
-    work.cells.clear();
-    work.cells.resize(work.query.len(), Cell { best: zero, deletion: zero });
-    work.target.clear();
-    work.target.resize(rows, Lanes::all(T::index(BEHIND)));
-    work.rows.resize(work.rows.len().max(rows), zero);
+    let zero = Lanes::splat(Score::ZERO);
+    scratch.cells.clear();
+    scratch.cells.resize(scratch.query.len(), Cell { best: zero, deletion: zero });
+    scratch.target.clear();
+    scratch.target.resize(rows, Lanes::splat(Score::index(BEHIND)));
+    scratch.rows.resize(scratch.rows.len().max(rows), zero);
     for (lane, target) in targets.enumerate() {
-        for (row, &code) in work.target.iter_mut().zip(target) {
-            row.0[lane] = T::index(code.into());
+        for (row, &code) in scratch.target.iter_mut().zip(target) {
+            row.0[lane] = Score::index(code.into());
         }
     }
 }
 
 /// Of each lane, the best score of all rows, and the first column that has it in the first such
 /// row.
-pub(super) struct Peak<T, const N: usize> {
-    pub(super) score: Lanes<T, N>,
-    pub(super) column: Lanes<T, N>,
+pub(super) struct Peak<Score, const LANES: usize> {
+    pub(super) score: Lanes<Score, LANES>,
+    pub(super) column: Lanes<Score, LANES>,
 }
 
-/// Goes through the matrix, two rows at a time, and leaves the best score of each row; of the best
+/// Computes the matrix, two rows at a time, and leaves the best score of each row; of the best
 /// row of each lane its score and the first column that has it.
 #[inline(always)]
-fn matrix<T: Unit, const N: usize>(work: &mut Work<T, N>, settings: &Settings) -> Peak<T, N> {
-    let zero = Lanes::all(T::ZERO);
-    let Gaps { gain, extend_deletion, extend_insertion, open_deletion, open_insertion } =
-        Gaps::new(settings);
-    let (mut most, mut place) = (zero, zero);
-    for (targets, rows) in work.target.chunks_exact(2).zip(work.rows.chunks_exact_mut(2)) {
+fn matrix<Score: LaneScore, const LANES: usize>(
+    scratch: &mut LaneScratch<Score, LANES>,
+    settings: &Settings,
+) -> Peak<Score, LANES> {
+    let zero = Lanes::splat(Score::ZERO);
+    let LanePenalties { gain, extend_deletion, extend_insertion, open_deletion, open_insertion } =
+        LanePenalties::new(settings);
+    let (mut most, mut best_column) = (zero, zero);
+    for (targets, rows) in scratch.target.chunks_exact(2).zip(scratch.rows.chunks_exact_mut(2)) {
         let [first, second] = [targets[0], targets[1]];
         let (mut diagonal_1, mut diagonal_2) = (zero, zero);
         let (mut insertion_1, mut insertion_2) = (zero, zero);
-        let (mut most_1, mut most_2, mut place_1, mut place_2) = (zero, zero, zero, zero);
+        let (mut most_1, mut most_2, mut column_1, mut column_2) = (zero, zero, zero, zero);
         let mut index = zero;
-        for (base, cell) in work.query.iter().zip(&mut work.cells) {
-            let (Base { query, price }, Cell { best: above, deletion }) = (*base, *cell);
-            let one = diagonal_1.scored(query, first, gain, price).larger(deletion);
-            let one = one.larger(insertion_1);
+        for (base, cell) in scratch.query.iter().zip(&mut scratch.cells) {
+            let (QueryColumn { query, penalty }, Cell { best: above, deletion }) = (*base, *cell);
+            let one = diagonal_1.scored(query, first, gain, penalty).max(deletion);
+            let one = one.max(insertion_1);
             diagonal_1 = above;
-            place_1 = place_1.where_above(one, most_1, index);
-            most_1 = most_1.larger(one);
-            let deletion = deletion.less(extend_deletion).larger(one.less(open_deletion));
-            insertion_1 = insertion_1.less(extend_insertion).larger(one.less(open_insertion));
-            let two = diagonal_2.scored(query, second, gain, price).larger(deletion);
-            let two = two.larger(insertion_2);
+            column_1 = column_1.blend_where_greater(one, most_1, index);
+            most_1 = most_1.max(one);
+            let deletion = deletion.minus(extend_deletion).max(one.minus(open_deletion));
+            insertion_1 = insertion_1.minus(extend_insertion).max(one.minus(open_insertion));
+            let two = diagonal_2.scored(query, second, gain, penalty).max(deletion);
+            let two = two.max(insertion_2);
             diagonal_2 = one;
-            place_2 = place_2.where_above(two, most_2, index);
-            most_2 = most_2.larger(two);
-            cell.deletion = deletion.less(extend_deletion).larger(two.less(open_deletion));
-            insertion_2 = insertion_2.less(extend_insertion).larger(two.less(open_insertion));
+            column_2 = column_2.blend_where_greater(two, most_2, index);
+            most_2 = most_2.max(two);
+            cell.deletion = deletion.minus(extend_deletion).max(two.minus(open_deletion));
+            insertion_2 = insertion_2.minus(extend_insertion).max(two.minus(open_insertion));
             cell.best = two;
             index = index.next();
         }
-        for (row, score, columns) in [(0, most_1, place_1), (1, most_2, place_2)] {
+        for (row, score, columns) in [(0, most_1, column_1), (1, most_2, column_2)] {
             rows[row] = score;
-            place = place.where_above(score, most, columns);
-            most = most.larger(score);
+            best_column = best_column.blend_where_greater(score, most, columns);
+            most = most.max(score);
         }
     }
-    Peak { score: most, column: place }
+    Peak { score: most, column: best_column }
 }
 
 /// As [`align`], of one query to a window of any length, without lanes.
-pub(super) fn align_one(it: &Whole, scores: &Scores<'_>, most: i32, out: &mut Parts) {
-    let strings = &it.strings;
+pub(super) fn align_scalar(it: &FullWindow, scores: &Scores<'_>, most: i32, out: &mut MatrixParts) {
+    let sequences = &it.sequences;
     let Scores { settings, padding, .. } = *scores;
     let Settings { ref gaps, .. } = *settings;
-    let columns = strings.query.len().next_multiple_of(padding);
+    let columns = sequences.query.len().next_multiple_of(padding);
     let mut cells = vec![(0, 0); columns];
-    let mut rows = Vec::with_capacity(strings.target.len());
-    let (mut best, mut place) = (0, 0);
-    for &base in &strings.target {
-        let (mut diagonal, mut insertion, mut row_most, mut row_place) = (0, 0, 0, 0);
+    let mut rows = Vec::with_capacity(sequences.target.len());
+    let (mut best, mut best_column) = (0, 0);
+    for &base in &sequences.target {
+        let (mut diagonal, mut insertion, mut row_most, mut row_column) = (0, 0, 0, 0);
         for (at, (above, deletion)) in cells.iter_mut().enumerate() {
-            let gain = strings.query.get(at).map_or(0, |&code| settings.score(code, base));
+            let gain = sequences.query.get(at).map_or(0, |&code| settings.score(code, base));
             let score = (diagonal + gain).min(most).max(*deletion).max(insertion);
             (diagonal, *above) = (*above, score);
             if score > row_most {
-                (row_most, row_place) = (score, at);
+                (row_most, row_column) = (score, at);
             }
             let opened = score - gaps.open_deletion - gaps.extend_deletion;
             *deletion = opened.max(*deletion - gaps.extend_deletion).max(0);
@@ -230,9 +241,9 @@ pub(super) fn align_one(it: &Whole, scores: &Scores<'_>, most: i32, out: &mut Pa
             insertion = opened.max(insertion - gaps.extend_insertion).max(0);
         }
         if row_most > best {
-            (best, place) = (row_most, row_place);
+            (best, best_column) = (row_most, row_column);
         }
         rows.push(row_most);
     }
-    out.push(rows.iter().copied(), it.first_row, best, place, scores.least);
+    out.push(rows.iter().copied(), it.first_row, best, best_column, scores.least);
 }

@@ -1,11 +1,11 @@
-//! Rescue: a mate that was not found where its pair would have it is searched for there
-//! (`mem_matesw`).
+//! Mate rescue: a mate without a region where a proper pair would have it is aligned to that window
+//! of the reference by Smith-Waterman (`mem_matesw`).
 //!
-//! Each good region of a read is an anchor: the mate is aligned to the window in which it would lie
-//! in a proper pair, by all orientations in which it does not lie already. What is found becomes a
-//! region of the mate like others, and may make later windows unneeded. So a batch is searched in
-//! two steps: all windows that are wanted by the regions that are there at first, side by side;
-//! then pair by pair, in order, what was found is put in, or dropped where it is no longer wanted.
+//! Each good region of a read is an anchor: the mate is aligned to the windows of all orientations
+//! in which it has no region yet. What is found becomes a region of the mate like others, and may
+//! make later windows unneeded. So a batch is searched in two steps: all windows that are needed by
+//! the regions that are there at first, in lanes; then pair by pair, in order, results are added to
+//! the regions, or dropped where they are no longer needed.
 
 mod band;
 mod bound;
@@ -16,7 +16,7 @@ pub(super) mod parts;
 mod start;
 mod window;
 
-use dispatch::{Bits, Kernels};
+use dispatch::{Kernels, ScoreWidth};
 use find::Finder;
 use window::Window;
 
@@ -30,7 +30,7 @@ use super::settings::Settings;
 /// A read as rescue needs it: its bases as codes.
 pub(super) type Codes<'a> = &'a [u8];
 
-/// What rescue works by.
+/// The options, the insert-size model and the reference.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rescue<'a> {
     pub(super) settings: &'a Settings,
@@ -38,9 +38,9 @@ pub(super) struct Rescue<'a> {
     pub(super) reference: &'a Reference<'a>,
 }
 
-/// A window in which a mate is searched for.
+/// One attempt to rescue a mate: from one anchor, in one orientation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct Attempt {
     /// Number of the pair in the batch.
     pair: u32,
     /// The mate whose region is the anchor; the other is searched for.
@@ -52,7 +52,7 @@ struct Place {
 
 /// An alignment in a window: both intervals, and scores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Local {
+pub(super) struct LocalAlignment {
     score: i32,
     second: i32,
     /// From the window's first base, to the last base of the alignment.
@@ -61,20 +61,20 @@ pub(super) struct Local {
     query: [usize; 2],
 }
 
-/// A search, and what it found.
+/// An attempt's window, and what was found there.
 #[derive(Debug, Clone, Copy)]
-struct Search {
-    place: Place,
+struct MateSearch {
+    attempt: Attempt,
     window: Window,
-    bits: Bits,
-    found: Option<Local>,
+    score_width: ScoreWidth,
+    found: Option<LocalAlignment>,
 }
 
 /// Working memory of rescue.
 #[derive(Debug)]
 pub(super) struct RescueScratch {
     finder: Finder,
-    searches: Vec<Search>,
+    searches: Vec<MateSearch>,
     anchors: [Vec<Region>; 2],
     redundant: RedundantScratch,
     met: Vec<(i64, u32)>,
@@ -116,11 +116,11 @@ impl Rescue<'_> {
         self.search(reads, &mut scratch.searches, &mut scratch.finder);
         // Of pairs without a search nothing changes.
         let searches = std::mem::take(&mut scratch.searches);
-        for of_pair in searches.chunk_by(|one, next| one.place.pair == next.place.pair) {
-            let reads_at = 2 * of_pair[0].place.pair as usize;
+        for of_pair in searches.chunk_by(|one, next| one.attempt.pair == next.attempt.pair) {
+            let reads_at = 2 * of_pair[0].attempt.pair as usize;
             let reads = [reads[reads_at], reads[reads_at + 1]];
             if let [one, two, ..] = &mut regions[reads_at..] {
-                self.put(&reads, [one, two], of_pair, scratch);
+                self.apply(&reads, [one, two], of_pair, scratch);
             }
         }
         scratch.searches = searches;
@@ -128,56 +128,57 @@ impl Rescue<'_> {
 
     /// The regions of a mate from which the other is searched for.
     fn anchors<'r>(&self, regions: &'r [Region]) -> impl Iterator<Item = &'r Region> + 'r {
-        let least = regions.first().map_or(0, |it| it.score) - self.settings.unpaired;
+        let least = regions.first().map_or(0, |it| it.score) - self.settings.unpaired_penalty;
         let good = regions.iter().filter(move |it| it.score >= least);
         good.take(self.settings.most_rescues)
     }
 
-    /// All searches that a pair's regions ask for, in the order in which they are put in.
+    /// All attempts that a pair's regions require, in order.
     fn plan(
         &self,
         pair: u32,
         reads: &[Codes<'_>; 2],
         regions: &[Vec<Region>; 2],
-        out: &mut Vec<Search>,
+        out: &mut Vec<MateSearch>,
     ) {
         for mate in 0..2 {
             let other = 1 - mate;
             for (number, anchor) in (0..).zip(self.anchors(&regions[mate])) {
                 let bases = self.reference.bases;
-                let wanted = window::wanted(anchor, &regions[other], self.model, bases);
-                for orientation in (0..4).filter(|&at| wanted[at]) {
-                    let place = Place {
+                let needed =
+                    window::needed_orientations(anchor, &regions[other], self.model, bases);
+                for orientation in (0..4).filter(|&at| needed[at]) {
+                    let attempt = Attempt {
                         pair,
                         mate: mate as u8,
                         anchor: number,
                         orientation: orientation as u8,
                     };
-                    out.extend(self.search_for(place, anchor, reads[other]));
+                    out.extend(self.search_for(attempt, anchor, reads[other]));
                 }
             }
         }
     }
 
-    /// The search in one place, if there is a window for it.
-    fn search_for(&self, place: Place, anchor: &Region, mate: Codes<'_>) -> Option<Search> {
-        let orientation = place.orientation.into();
+    /// The search of an attempt, if there is a window for it.
+    fn search_for(&self, attempt: Attempt, anchor: &Region, mate: Codes<'_>) -> Option<MateSearch> {
+        let orientation = attempt.orientation.into();
         let (model, settings) = (self.model, self.settings);
         let window =
             window::window(anchor, orientation, mate.len(), model, self.reference, settings)?;
-        let bits = width(mate.len(), settings);
-        Some(Search { place, window, bits, found: None })
+        let score_width = width(mate.len(), settings);
+        Some(MateSearch { attempt, window, score_width, found: None })
     }
 
-    /// Puts what was found for a pair in its regions.
-    fn put(
+    /// Adds what was found for a pair to its regions.
+    fn apply(
         &self,
         reads: &[Codes<'_>; 2],
         regions: [&mut Vec<Region>; 2],
-        searches: &[Search],
+        searches: &[MateSearch],
         scratch: &mut RescueScratch,
     ) {
-        let pair = searches[0].place.pair;
+        let pair = searches[0].attempt.pair;
         let mut anchors = std::mem::take(&mut scratch.anchors);
         for (anchors, regions) in anchors.iter_mut().zip(&regions) {
             anchors.clear();
@@ -189,16 +190,16 @@ impl Rescue<'_> {
             let mut is_settled = false;
             for (number, anchor) in (0..).zip(&anchors[mate]) {
                 let bases = self.reference.bases;
-                let wanted = window::wanted(anchor, regions[other], self.model, bases);
+                let needed = window::needed_orientations(anchor, regions[other], self.model, bases);
                 let mut tried = false;
-                for orientation in (0..4).filter(|&at| wanted[at]) {
-                    let place = Place {
+                for orientation in (0..4).filter(|&at| needed[at]) {
+                    let attempt = Attempt {
                         pair,
                         mate: mate as u8,
                         anchor: number,
                         orientation: orientation as u8,
                     };
-                    let search = self.done(place, anchor, reads, searches, scratch);
+                    let search = self.result_of(attempt, anchor, reads, searches, scratch);
                     tried |= search.is_some();
                     let found = search.and_then(|it| Some((it.window, it.found?)));
                     let region =
@@ -235,33 +236,39 @@ impl Rescue<'_> {
         *is_settled = true;
     }
 
-    /// The search of a place: one of those that were done, or, where a region is gone that made it
-    /// unneeded, done now.
-    fn done(
+    /// The search of an attempt: one of those that were done, or, where a region is gone that made
+    /// it unneeded, done now.
+    fn result_of(
         &self,
-        place: Place,
+        attempt: Attempt,
         anchor: &Region,
         reads: &[Codes<'_>; 2],
-        searches: &[Search],
+        searches: &[MateSearch],
         scratch: &mut RescueScratch,
-    ) -> Option<Search> {
-        if let Ok(at) = searches.binary_search_by_key(&place, |it| it.place) {
+    ) -> Option<MateSearch> {
+        if let Ok(at) = searches.binary_search_by_key(&attempt, |it| it.attempt) {
             return Some(searches[at]);
         }
-        let mate = reads[1 - usize::from(place.mate)];
-        let here = Place { pair: 0, ..place };
+        let mate = reads[1 - usize::from(attempt.mate)];
+        let here = Attempt { pair: 0, ..attempt };
         let mut search = self.search_for(here, anchor, mate)?;
         self.search(reads, std::slice::from_mut(&mut search), &mut scratch.finder);
         Some(search)
     }
 
-    /// The region of a mate of `length` bases that an alignment in a window is.
-    fn region(&self, anchor: &Region, window: &Window, local: &Local, length: usize) -> Region {
+    /// An alignment in a window as a region of a mate of `length` bases.
+    fn region(
+        &self,
+        anchor: &Region,
+        window: &Window,
+        local: &LocalAlignment,
+        length: usize,
+    ) -> Region {
         let [first, last] = local.query.map(|at| at as i32);
         let [start, end] =
             [local.target[0], local.target[1] + 1].map(|at| window.start + at as i64);
         let (doubled, length) = (2 * self.reference.bases as i64, length as i32);
-        let (reference, read) = if window.turned {
+        let (reference, read) = if window.reversed {
             ([doubled - end, doubled - start], [length - (last + 1), length - first])
         } else {
             ([start, end], [first, last + 1])
@@ -288,17 +295,17 @@ impl Rescue<'_> {
     }
 }
 
-/// Bits of the scores of a mate of `length` bases: 8 where no score can pass them. (Columns are
-/// padded accordingly.)
-fn width(length: usize, settings: &Settings) -> Bits {
+/// ScoreWidth of the scores of a mate of `length` bases: 8 where no score can pass them. (Columns
+/// are padded accordingly.)
+fn width(length: usize, settings: &Settings) -> ScoreWidth {
     const MOST: i64 = 254;
     const BELOW: i64 = 250;
     let most = length as i64 * i64::from(settings.matching);
-    let price = i64::from(-settings.mismatch_score).max(1);
-    if most < BELOW && most + price <= MOST { Bits::Eight } else { Bits::Sixteen }
+    let penalty = i64::from(-settings.mismatch_score).max(1);
+    if most < BELOW && most + penalty <= MOST { ScoreWidth::Bits8 } else { ScoreWidth::Bits16 }
 }
 
-/// Puts a region in front of the first that scores less.
+/// Inserts a region before the first that scores less.
 fn insert(regions: &mut Vec<Region>, region: Region) {
     let at = regions.iter().position(|it| it.score < region.score).unwrap_or(regions.len());
     regions.insert(at, region);

@@ -1,18 +1,18 @@
-//! Where an alignment begins whose end and score are known.
+//! The start of an alignment whose end and score are known.
 //!
-//! Strings are turned round, so that the alignment begins with their first bases; wanted is the one
-//! of the score that has the fewest rows. An alignment with `D` deleted and `I` inserted bases in
-//! all stays within `D` diagonals on one side of the first and `I` on the other. It has no more
+//! The sequences are reversed, so that the alignment begins with their first bases; sought is the
+//! one of the score that has the fewest rows. An alignment with `D` deleted and `I` inserted bases
+//! in all stays within `D` diagonals on one side of the first and `I` on the other. It has no more
 //! matches than its columns, nor than its rows less `D`, and pays for one gap at least: that bounds
 //! `D`, and likewise `I`, by the score alone. Where it has the score without a gap too, which is
 //! seen at once, no more rows are looked at than that takes.
 
-use super::kernel::{Scores, Strings};
+use super::kernel::{Scores, SequencePair};
 use super::parts::Best;
 
 /// How far back from its end an alignment reaches at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Back {
+pub(super) struct StartBound {
     pub(super) rows: usize,
     pub(super) columns: usize,
     /// Deleted and inserted bases.
@@ -20,7 +20,7 @@ pub(super) struct Back {
     pub(super) insertions: usize,
 }
 
-impl Back {
+impl StartBound {
     pub(super) fn new(best: &Best, scores: &Scores<'_>) -> Self {
         Self::within([best.row + 1, best.column + 1], best, scores)
     }
@@ -33,7 +33,7 @@ impl Back {
     fn within([rows, columns]: [usize; 2], best: &Best, scores: &Scores<'_>) -> Self {
         let gaps = &scores.settings.gaps;
         let matching = scores.settings.matching;
-        // Bases of a gap that leave the score, where `one` of the strings bounds the matches, and
+        // Bases of a gap that leave the score, where `one` of the sequences bounds the matches, and
         // where `other` does, of which the gap takes bases.
         let most = |one: usize, other: usize, open: i32, extend: i32| {
             if extend < 1 {
@@ -48,7 +48,7 @@ impl Back {
         Self { rows, columns, deletions, insertions }
     }
 
-    /// Diagonals on which the alignment may lie.
+    /// Diagonals on which the alignment may be.
     pub(super) fn width(&self) -> usize {
         self.deletions + 1 + self.insertions
     }
@@ -60,12 +60,16 @@ impl Back {
 }
 
 /// The length of the shortest alignment without a gap that has the score.
-pub(super) fn straight(strings: &Strings, best: &Best, scores: &Scores<'_>) -> Option<usize> {
+pub(super) fn straight(
+    sequences: &SequencePair,
+    best: &Best,
+    scores: &Scores<'_>,
+) -> Option<usize> {
     let mut sum = 0;
-    let pairs = strings.query.iter().zip(&strings.target);
-    let place = pairs.map(|(&code, &base)| scores.settings.score(code, base)).position(|gain| {
+    let pairs = sequences.query.iter().zip(&sequences.target);
+    let last = pairs.map(|(&code, &base)| scores.settings.score(code, base)).position(|gain| {
         sum += gain;
         sum == best.score
     });
-    Some(place? + 1)
+    Some(last? + 1)
 }

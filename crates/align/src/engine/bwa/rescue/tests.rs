@@ -1,18 +1,18 @@
 //! Local alignments against those of the library, for every width of lanes.
 
 use super::super::certified_tests::Dice;
-use super::super::oracle::emit::{self, LocalAlignment};
+use super::super::oracle::emit::{self, OracleAlignment};
 use super::super::oracle::index::Options;
 use super::super::pair::insert_size::InsertSizes;
 use super::super::{BwaOptions, Preset};
 use super::find::Shortcuts;
-use super::kernel::{Scores, Strings, Whole};
-use super::parts::Parts;
+use super::kernel::{FullWindow, Scores, SequencePair};
+use super::parts::MatrixParts;
 use super::*;
 
 /// A query, and a window with copies of parts of it: one, several far apart or near each other, in
 /// tandem, with mismatches and gaps.
-fn strings(dice: &mut Dice, length: usize, rows: usize) -> Strings {
+fn sequences(dice: &mut Dice, length: usize, rows: usize) -> SequencePair {
     let letters = 2 + dice.below(3);
     let code = |dice: &mut Dice| dice.below(letters) as u8;
     let mut query: Vec<u8> = (0..length).map(|_| code(dice)).collect();
@@ -41,12 +41,17 @@ fn strings(dice: &mut Dice, length: usize, rows: usize) -> Strings {
         let at = dice.below(length);
         query[at] = 4;
     }
-    Strings { query, target }
+    SequencePair { query, target }
 }
 
-fn library(strings: &Strings, bits: Bits, least: i32, options: &Options) -> LocalAlignment {
-    let small = bits == Bits::Eight;
-    emit::local(&strings.query, &strings.target, small, least, options)
+fn library(
+    sequences: &SequencePair,
+    score_width: ScoreWidth,
+    least: i32,
+    options: &Options,
+) -> OracleAlignment {
+    let small = score_width == ScoreWidth::Bits8;
+    emit::local(&sequences.query, &sequences.target, small, least, options)
 }
 
 /// Packs codes, four a byte.
@@ -54,23 +59,23 @@ fn packed(codes: &[u8]) -> Vec<u8> {
     codes.chunks(4).map(|four| four.iter().zip([6, 4, 2, 0]).map(|(c, at)| c << at).sum()).collect()
 }
 
-fn turned(codes: &[u8]) -> Vec<u8> {
+fn reversed(codes: &[u8]) -> Vec<u8> {
     codes.iter().rev().map(|&code| if code < 4 { 3 - code } else { code }).collect()
 }
 
 /// What is found for strings, by windows of a genome: every second on its reverse strand, and the
-/// query of every third is turned round.
+/// query of every third is reverse-complemented.
 fn find(
     finder: &mut Finder,
-    all: &[Strings],
-    bits: Bits,
+    all: &[SequencePair],
+    score_width: ScoreWidth,
     settings: &Settings,
-) -> Vec<Option<Local>> {
+) -> Vec<Option<LocalAlignment>> {
     let mut genome = Vec::new();
     let mut spans = Vec::new();
-    for (at, Strings { target, .. }) in all.iter().enumerate() {
+    for (at, SequencePair { target, .. }) in all.iter().enumerate() {
         let start = genome.len() as i64;
-        genome.extend(if at % 2 == 0 { target.clone() } else { turned(target) });
+        genome.extend(if at % 2 == 0 { target.clone() } else { reversed(target) });
         spans.push([start, genome.len() as i64]);
     }
     let (packed, bases) = (packed(&genome), genome.len() as u64);
@@ -79,15 +84,15 @@ fn find(
     let rescue = Rescue { settings, model: &model, reference: &reference };
     let mut searches = Vec::new();
     let mut reads: Vec<Vec<u8>> = Vec::new();
-    for (at, (Strings { query, .. }, &[start, end])) in all.iter().zip(&spans).enumerate() {
+    for (at, (SequencePair { query, .. }, &[start, end])) in all.iter().zip(&spans).enumerate() {
         let doubled = 2 * bases as i64;
         let [start, end] =
             if at % 2 == 0 { [start, end] } else { [doubled - end, doubled - start] };
-        let window = Window { start, end, turned: at % 3 == 0 };
-        let read = if window.turned { turned(query) } else { query.clone() };
+        let window = Window { start, end, reversed: at % 3 == 0 };
+        let read = if window.reversed { reversed(query) } else { query.clone() };
         reads.extend([vec![], read]);
-        let place = Place { pair: at as u32, mate: 0, anchor: 0, orientation: 0 };
-        searches.push(Search { place, window, bits, found: None });
+        let attempt = Attempt { pair: at as u32, mate: 0, anchor: 0, orientation: 0 };
+        searches.push(MateSearch { attempt, window, score_width, found: None });
     }
     let reads: Vec<Codes<'_>> = reads.iter().map(|it| &it[..]).collect();
     rescue.search(&reads, &mut searches, finder);
@@ -108,22 +113,27 @@ fn all_shortcuts() -> [Shortcuts; 5] {
 
 /// Compares what is found for strings of one kind, with and without shortcuts; how many reach the
 /// least score.
-fn compare(finder: &mut Finder, all: &[Strings], bits: Bits, options: &Options) -> usize {
+fn compare(
+    finder: &mut Finder,
+    all: &[SequencePair],
+    score_width: ScoreWidth,
+    options: &Options,
+) -> usize {
     let settings = Settings::of(options.get());
     let least = settings.unseen_score();
-    let expected: Vec<_> = all.iter().map(|it| library(it, bits, least, options)).collect();
+    let expected: Vec<_> = all.iter().map(|it| library(it, score_width, least, options)).collect();
     for shortcuts in all_shortcuts() {
         finder.shortcuts = shortcuts;
-        let found = find(finder, all, bits, &settings);
-        for ((strings, found), expected) in all.iter().zip(found).zip(&expected) {
-            let found = found.map(|found| LocalAlignment {
+        let found = find(finder, all, score_width, &settings);
+        for ((sequences, found), expected) in all.iter().zip(found).zip(&expected) {
+            let found = found.map(|found| OracleAlignment {
                 score: found.score,
                 second: found.second,
                 target: found.target.map(|at| at as i32),
                 query: found.query.map(|at| at as i32),
             });
             let expected = (expected.score >= least).then_some(*expected);
-            assert_eq!(found, expected, "{strings:?} {shortcuts:?} {settings:?}");
+            assert_eq!(found, expected, "{sequences:?} {shortcuts:?} {settings:?}");
         }
     }
     expected.iter().filter(|it| it.score >= least).count()
@@ -149,18 +159,25 @@ fn alignments_of_all_widths_are_those_of_the_library() {
         let settings = Settings::of(options.get());
         for kernels in Kernels::all() {
             let mut finder = Finder::new(kernels);
-            for bits in [Bits::Eight, Bits::Sixteen] {
+            for score_width in [ScoreWidth::Bits8, ScoreWidth::Bits16] {
                 for _ in 0..12 {
-                    let count = 1 + dice.below(2 * finder.kernels.lanes(bits));
+                    let count = 1 + dice.below(2 * finder.kernels.lanes(score_width));
                     let all: Vec<_> = std::iter::from_fn(|| {
-                        let length = 1 + dice.below(if bits == Bits::Eight { 249 } else { 400 });
+                        let length = 1 + dice.below(if score_width == ScoreWidth::Bits8 {
+                            249
+                        } else {
+                            400
+                        });
                         let rows = 1 + dice.below(700);
-                        Some(strings(&mut dice, length, rows))
+                        Some(sequences(&mut dice, length, rows))
                     })
-                    .filter(|it| bits == Bits::Sixteen || width(it.query.len(), &settings) == bits)
+                    .filter(|it| {
+                        score_width == ScoreWidth::Bits16
+                            || width(it.query.len(), &settings) == score_width
+                    })
                     .take(count)
                     .collect();
-                    reached += compare(&mut finder, &all, bits, options);
+                    reached += compare(&mut finder, &all, score_width, options);
                 }
             }
         }
@@ -168,7 +185,7 @@ fn alignments_of_all_widths_are_those_of_the_library() {
     assert!(reached > 1000, "{reached}");
 }
 
-/// Padding columns carry scores on, so each length modulo 16 is another case; a second hit lies at
+/// Padding columns carry scores on, so each length modulo 16 is another case; a second hit is at
 /// the border of what is too near to count.
 #[test]
 fn second_scores_are_those_of_the_library_for_every_padding() {
@@ -181,15 +198,16 @@ fn second_scores_are_those_of_the_library_for_every_padding() {
             for apart in [0, 1, 2, 3, 5, 8] {
                 let query: Vec<u8> = (0..length).map(|_| dice.below(4) as u8).collect();
                 let mut target: Vec<u8> = (0..3 * length).map(|_| dice.below(4) as u8).collect();
-                // The end of the query twice: once whole, once as far behind as it scores, or near.
+                // The end of the query twice: once whole, once as far after it as it scores, or
+                // near.
                 let tail = 20 + dice.below(length - 25);
                 target[10..10 + length].copy_from_slice(&query);
                 let at = (10 + length + apart).min(3 * length - tail);
                 target[at..at + tail].copy_from_slice(&query[length - tail..]);
-                all.push(Strings { query, target });
+                all.push(SequencePair { query, target });
             }
         }
-        compare(&mut finder, &all, Bits::Eight, &options);
+        compare(&mut finder, &all, ScoreWidth::Bits8, &options);
     }
 }
 
@@ -205,7 +223,7 @@ fn alignments_that_reach_the_bound_are_found() {
         ..BwaOptions::default()
     };
     let usual = with([6, 6], [1, 1], 4, 19);
-    /// Runs of matches, and what lies between two: bases of the query that match nothing, bases of
+    /// Runs of matches, and what is between two: bases of the query that match nothing, bases of
     /// the window, and letters N of the query.
     type Shape<'a> = (&'a BwaOptions, &'a [usize], [usize; 3]);
     let cheap_mismatch = with([6, 6], [1, 1], 3, 19);
@@ -252,16 +270,16 @@ fn alignments_that_reach_the_bound_are_found() {
             }
             query.extend((0..dice.below(60)).map(|_| dice.below(4) as u8));
             target.extend((0..dice.below(100)).map(|_| dice.below(4) as u8));
-            let strings = Strings { query, target };
+            let sequences = SequencePair { query, target };
             // Chance may add to the score.
             let least = settings.unseen_score();
-            if library(&strings, Bits::Eight, least, &options).score == least {
-                all.push(strings);
+            if library(&sequences, ScoreWidth::Bits8, least, &options).score == least {
+                all.push(sequences);
             }
         }
         for kernels in Kernels::all() {
             let mut finder = Finder::new(kernels);
-            assert_eq!(compare(&mut finder, &all, Bits::Eight, &options), all.len());
+            assert_eq!(compare(&mut finder, &all, ScoreWidth::Bits8, &options), all.len());
         }
     }
 }
@@ -276,8 +294,8 @@ fn a_query_of_few_known_bases_is_found_where_it_can_be() {
         let mut query: Vec<u8> = (0..known).map(|_| dice.below(4) as u8).collect();
         let target = query.clone();
         query.extend([4; 60]);
-        let all = [Strings { query, target }];
-        assert_eq!(compare(&mut finder, &all, Bits::Eight, &options), expected);
+        let all = [SequencePair { query, target }];
+        assert_eq!(compare(&mut finder, &all, ScoreWidth::Bits8, &options), expected);
     }
 }
 
@@ -297,12 +315,12 @@ fn a_start_behind_the_widest_gap_is_found() {
             if is_deletion { &mut target } else { &mut query }.extend(between);
             query.extend_from_slice(&second);
             target.extend_from_slice(&second);
-            all.push(Strings { query, target });
+            all.push(SequencePair { query, target });
         }
     }
     for kernels in Kernels::all() {
         let mut finder = Finder::new(kernels);
-        assert_eq!(compare(&mut finder, &all, Bits::Eight, &options), all.len());
+        assert_eq!(compare(&mut finder, &all, ScoreWidth::Bits8, &options), all.len());
     }
 }
 
@@ -313,14 +331,14 @@ fn a_window_that_lanes_do_not_take_is_aligned_alike() {
     let mut dice = Dice(9);
     for (length, padding, most, small) in [(120, 16, 255, true), (333, 8, 32_767, false)] {
         for _ in 0..60 {
-            let strings = strings(&mut dice, length, 600);
+            let sequences = sequences(&mut dice, length, 600);
             let scores = Scores { settings: &settings, least: 19, padding };
-            let whole = Whole { strings: strings.clone(), first_row: 0 };
-            let mut parts = Parts::default();
-            kernel::align_one(&whole, &scores, most, &mut parts);
+            let whole = FullWindow { sequences: sequences.clone(), first_row: 0 };
+            let mut parts = MatrixParts::default();
+            kernel::align_scalar(&whole, &scores, most, &mut parts);
             let found = parts.best(&[0], &scores);
-            let bits = if small { Bits::Eight } else { Bits::Sixteen };
-            let expected = library(&strings, bits, 19, &options);
+            let score_width = if small { ScoreWidth::Bits8 } else { ScoreWidth::Bits16 };
+            let expected = library(&sequences, score_width, 19, &options);
             assert_eq!(found.score, expected.score);
             if found.score >= 19 {
                 let place = [expected.target[1], expected.query[1]];
@@ -330,25 +348,25 @@ fn a_window_that_lanes_do_not_take_is_aligned_alike() {
         }
     }
     // A window of more rows than a kernel numbers.
-    let mut long = strings(&mut dice, 100, kernel::MOST_ROWS + 5000);
+    let mut long = sequences(&mut dice, 100, kernel::MOST_ROWS + 5000);
     let from = kernel::MOST_ROWS + 1000;
     long.target[from..from + 100].copy_from_slice(&long.query.clone());
     let mut finder = Finder::new(Kernels::new());
-    let reached = compare(&mut finder, &[long], Bits::Eight, &options);
+    let reached = compare(&mut finder, &[long], ScoreWidth::Bits8, &options);
     assert_eq!(reached, 1);
 }
 
 #[test]
 fn sixteen_bits_are_taken_where_eight_could_pass_their_end() {
-    fn t(length: usize, price: i32, expected: Bits) {
-        let options = BwaOptions { mismatch_penalty: Some(price), ..<_>::default() };
+    fn t(length: usize, penalty: i32, expected: ScoreWidth) {
+        let options = BwaOptions { mismatch_penalty: Some(penalty), ..<_>::default() };
         let settings = Settings::of(options.library().unwrap().get());
-        assert_eq!(width(length, &settings), expected, "{length} {price}");
+        assert_eq!(width(length, &settings), expected, "{length} {penalty}");
     }
-    t(249, 4, Bits::Eight);
-    t(249, 5, Bits::Eight);
-    t(249, 6, Bits::Sixteen);
-    t(250, 4, Bits::Sixteen);
-    t(245, 9, Bits::Eight);
-    t(246, 9, Bits::Sixteen);
+    t(249, 4, ScoreWidth::Bits8);
+    t(249, 5, ScoreWidth::Bits8);
+    t(249, 6, ScoreWidth::Bits16);
+    t(250, 4, ScoreWidth::Bits16);
+    t(245, 9, ScoreWidth::Bits8);
+    t(246, 9, ScoreWidth::Bits16);
 }

@@ -2,37 +2,37 @@
 
 use super::super::pair::insert_size::Model;
 use super::super::reference::Reference;
-use super::super::regions::{Apart, Region};
+use super::super::regions::{MateDistance, Region};
 use super::super::settings::Settings;
 
-/// Where to search for the mate of a read that lies in one place.
+/// Where to search for the mate of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) struct Window {
     /// In doubled coordinates.
     pub(in super::super) start: i64,
-    /// Behind its last base; on the same strand, and of the same sequence.
+    /// One past its last base; on the same strand, and of the same sequence.
     pub(in super::super) end: i64,
-    /// The mate is turned round.
-    pub(in super::super) turned: bool,
+    /// The mate is reverse-complemented.
+    pub(in super::super) reversed: bool,
 }
 
 /// The orientations in which the mate of a read is to be searched for: those of which pairs are
-/// made, and in which no region of the mate lies already.
-pub(in super::super) fn wanted(
+/// made, and in which the mate has no region yet.
+pub(in super::super) fn needed_orientations(
     anchor: &Region,
     mate: &[Region],
     model: &Model,
     bases: u64,
 ) -> [bool; 4] {
-    let mut wanted = model.map(|sizes| !sizes.failed);
+    let mut needed = model.map(|sizes| !sizes.failed);
     for region in mate {
         let places = [anchor.reference_start, region.reference_start];
-        let Apart { orientation, distance } = Apart::of(bases, places);
+        let MateDistance { orientation, distance } = MateDistance::of(bases, places);
         if model[orientation].holds(distance) {
-            wanted[orientation] = false;
+            needed[orientation] = false;
         }
     }
-    wanted
+    needed
 }
 
 /// The window for a mate of `length` bases in one orientation; `None` if it is too short, or of
@@ -45,14 +45,15 @@ pub(in super::super) fn window(
     reference: &Reference<'_>,
     settings: &Settings,
 ) -> Option<Window> {
-    let turned = orientation >> 1 != orientation & 1;
+    let reversed = orientation >> 1 != orientation & 1;
     let is_behind = orientation >> 1 == 0;
     let sizes = &model[orientation];
     let [low, high] = [i64::from(sizes.low), i64::from(sizes.high)];
     let [near, far] = if is_behind { [low, high] } else { [-high, -low] };
     let (mut start, mut end) = (anchor.reference_start + near, anchor.reference_start + far);
-    // Sizes are between first bases; of a mate that is turned round it is the last on this strand.
-    if turned {
+    // Sizes are between first bases; of a mate that is reverse-complemented it is the last on this
+    // strand.
+    if reversed {
         start -= length as i64;
     } else {
         end += length as i64;
@@ -66,5 +67,5 @@ pub(in super::super) fn window(
     let span = reference.span(sequence, middle);
     let (start, end) = (start.max(span.start), end.min(span.end));
     let fits = sequence as i32 == anchor.sequence && end - start >= settings.least_seed.into();
-    fits.then_some(Window { start, end, turned })
+    fits.then_some(Window { start, end, reversed })
 }

@@ -2,14 +2,14 @@
 //!
 //! A match has no other base than A, C, G and T, so that a read is searched in the pieces between
 //! others, each as if it were a read. All pieces of a batch are searched in turn: round 1, which is
-//! all maximal matches, then rounds 2 and 3. Rows are looked up, and chains made, for some reads at
+//! all SMEMs, then rounds 2 and 3. Rows are looked up, and chains made, for some reads at
 //! a time, so that memory is bounded but for that of one read.
 
 use std::ops::Range;
 
 use crate::engine::bwa::certified::{
-    ChainLimits, ChainedRead, KeptMatches, Match, MatchSearch, Occurrences, Seed, SeedOptions,
-    SeedSearch, Strings, Tables,
+    ChainLimits, CollectedSmems, Kmers, Occurrences, SearchIndex, SeedInterval, SeedOptions,
+    SeedSearch, SeededRead, Smem, SmemSearch,
 };
 use crate::engine::bwa::chain::build::Chains;
 use crate::engine::bwa::settings::GAP;
@@ -50,13 +50,13 @@ pub(super) struct Searches {
     piece_count: usize,
     pieces: Vec<Piece>,
     /// Of each piece.
-    matches: Vec<Vec<Match>>,
+    smems: Vec<Vec<Smem>>,
     /// Of all pieces, each with its piece's number; in order.
-    all_matches: Vec<(usize, Match)>,
+    all_smems: Vec<(usize, Smem)>,
     /// Of each piece.
-    found: Vec<Vec<Seed>>,
+    found: Vec<Vec<SeedInterval>>,
     /// Of all reads.
-    seeds: Vec<Seed>,
+    seeds: Vec<SeedInterval>,
     occurrences: Occurrences,
     /// The first are of the reads that were chained last.
     chains: Vec<Chains>,
@@ -70,7 +70,7 @@ impl Searches {
     pub(super) fn clear(&mut self) {
         self.reads.clear();
         self.seeds.clear();
-        self.all_matches.clear();
+        self.all_smems.clear();
         (self.piece_count, self.next) = (0, 0);
     }
 
@@ -101,15 +101,18 @@ impl Searches {
     }
 
     /// Finds the seeds of all reads that were added.
-    pub(super) fn find(&mut self, options: SeedOptions, tables: &Tables<'_>) {
-        self.find_matches(options, tables);
-        self.find_seeds(options, tables);
+    pub(super) fn find(&mut self, options: SeedOptions, search_index: &SearchIndex<'_>) {
+        self.find_smems(options, search_index);
+        self.find_seeds(options, search_index);
         let Self { reads, pieces, found, seeds, .. } = self;
         for read in reads {
             let start = seeds.len();
             for at in read.pieces.clone() {
                 let offset = pieces[at].offset;
-                let in_read = |seed: &Seed| Seed { bases: seed.bases.map(|b| b + offset), ..*seed };
+                let in_read = |seed: &SeedInterval| SeedInterval {
+                    bases: seed.bases.map(|b| b + offset),
+                    ..*seed
+                };
                 seeds.extend(found[at].iter().map(in_read));
             }
             read.seeds = start..seeds.len();
@@ -118,49 +121,49 @@ impl Searches {
         }
     }
 
-    /// Finds all maximal matches.
-    fn find_matches(&mut self, options: SeedOptions, tables: &Tables<'_>) {
-        let Self { pieces, matches, all_matches, active, .. } = self;
+    /// Finds all SMEMs.
+    fn find_smems(&mut self, options: SeedOptions, search_index: &SearchIndex<'_>) {
+        let Self { pieces, smems, all_smems, active, .. } = self;
         let pieces = &pieces[..self.piece_count];
-        if matches.len() < pieces.len() {
-            matches.resize_with(pieces.len(), Vec::new);
+        if smems.len() < pieces.len() {
+            smems.resize_with(pieces.len(), Vec::new);
         }
         let search = |((number, piece), found)| {
-            let (piece, found): (&Piece, &mut Vec<Match>) = (piece, found);
+            let (piece, found): (&Piece, &mut Vec<Smem>) = (piece, found);
             found.clear();
-            let strings = Strings::all_of(&piece.bases, options.least_bases);
-            let search = MatchSearch::new(&piece.bases, number, strings, 1, false);
-            KeptMatches { search, found }
+            let kmers = Kmers::all_of(&piece.bases, options.least_bases);
+            let search = SmemSearch::new(&piece.bases, number, kmers, 1, false);
+            CollectedSmems { search, found }
         };
         let mut searches: Vec<_> =
-            pieces.iter().enumerate().zip(matches.iter_mut()).map(search).collect();
-        lockstep::run(&mut searches, tables, active);
-        for KeptMatches { search, found } in &searches {
-            all_matches.extend(found.iter().map(|&found| (search.number, found)));
+            pieces.iter().enumerate().zip(smems.iter_mut()).map(search).collect();
+        lockstep::run(&mut searches, search_index, active);
+        for CollectedSmems { search, found } in &searches {
+            all_smems.extend(found.iter().map(|&found| (search.number, found)));
         }
     }
 
     /// From these, finds the seeds of each piece.
-    fn find_seeds(&mut self, options: SeedOptions, tables: &Tables<'_>) {
-        let Self { pieces, all_matches, found, active, .. } = self;
+    fn find_seeds(&mut self, options: SeedOptions, search_index: &SearchIndex<'_>) {
+        let Self { pieces, all_smems, found, active, .. } = self;
         let pieces = &pieces[..self.piece_count];
         if found.len() < pieces.len() {
             found.resize_with(pieces.len(), Vec::new);
         }
         let mut first = 0;
         let search = |((number, piece), seeds)| {
-            let (piece, seeds): (&Piece, &mut Vec<Seed>) = (piece, seeds);
-            let count = all_matches[first..].partition_point(|&(of, _)| of == number);
-            let matches = &all_matches[first..first + count];
+            let (piece, seeds): (&Piece, &mut Vec<SeedInterval>) = (piece, seeds);
+            let count = all_smems[first..].partition_point(|&(of, _)| of == number);
+            let smems = &all_smems[first..first + count];
             first += count;
-            SeedSearch::new(&piece.bases, options, None, matches, seeds)
+            SeedSearch::new(&piece.bases, options, None, smems, seeds)
         };
         let mut searches: Vec<_> =
             pieces.iter().enumerate().zip(found.iter_mut()).map(search).collect();
-        lockstep::run(&mut searches, tables, active);
+        lockstep::run(&mut searches, search_index, active);
     }
 
-    /// Makes the chains of the next reads, as many as have their rows looked up together, beside
+    /// Makes the chains of the next reads, as many as have their rows looked up together, next to
     /// those that were `looked_up` before; at least of one. None when there is no read left.
     pub(super) fn chain_some(
         &mut self,
@@ -193,7 +196,7 @@ impl Searches {
         let mut row = 0;
         for (read, chains) in some.iter().zip(chains.iter_mut()) {
             let seeds = &seeds[read.seeds.clone()];
-            let read = ChainedRead { seeds, length: read.length, place: 0 };
+            let read = SeededRead { seeds, length: read.length, position: 0 };
             occurrences.chain(&mut row, read, index, limits, chains);
         }
         Some(some.iter().map(|read| read.number).zip(chains))

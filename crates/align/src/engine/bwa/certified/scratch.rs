@@ -1,10 +1,10 @@
-//! What a worker holds while it certifies, and whether it goes on trying.
+//! A worker's memory of the certified path, and whether the worker goes on trying it.
 
-use super::matches::Match;
 use super::occurrences::Occurrences;
 use super::report::Verdict;
-use super::seeds::Seed;
-use super::{Chained, Diagonal, Known, LENGTHS};
+use super::seeds::SeedInterval;
+use super::smems::Smem;
+use super::{ChainedRead, DiagonalRead, KnownRegion, LENGTHS};
 use crate::engine::Read;
 use crate::engine::bwa::chain::build::Chains;
 use crate::search::text::Bases;
@@ -18,37 +18,37 @@ const LEAST_SHARE: usize = 16;
 
 /// Working memory of one worker.
 #[derive(Debug, Default)]
-pub(crate) struct Work {
+pub(crate) struct CertifiedScratch {
     pub(super) reads: Vec<Bases>,
     pub(super) window: Bases,
     pub(super) mismatches: Vec<usize>,
-    pub(super) diagonals: Vec<Diagonal>,
-    /// Maximal matches over mismatches, each with its read's number; in order.
-    pub(super) over: Vec<(usize, Match)>,
+    pub(super) diagonals: Vec<DiagonalRead>,
+    /// SMEMs over mismatches, each with its read's number; in order.
+    pub(super) crossing: Vec<(usize, Smem)>,
     /// Of each search for such matches.
-    pub(super) matches: Vec<Vec<Match>>,
+    pub(super) smems: Vec<Vec<Smem>>,
     /// The first `diagonals.len()` are of these reads.
-    pub(super) seeds: Vec<Vec<Seed>>,
+    pub(super) seeds: Vec<Vec<SeedInterval>>,
     pub(super) occurrences: Occurrences,
     /// The first `chained.len()` are of these reads.
     pub(super) chains: Vec<Chains>,
-    pub(super) chained: Vec<Chained>,
+    pub(super) chained: Vec<ChainedRead>,
     pub(super) active: Vec<usize>,
     /// Per read.
     pub(super) verdicts: Vec<Verdict>,
-    pub(super) known: Vec<Option<Known>>,
+    pub(super) known: Vec<Option<KnownRegion>>,
     without_gain: u32,
     pub(super) pause: u32,
 }
 
-impl Work {
+impl CertifiedScratch {
     /// Per read of the batch: its region, if that is known.
-    pub(crate) fn known(&self) -> &[Option<Known>] {
+    pub(crate) fn known(&self) -> &[Option<KnownRegion>] {
         &self.known
     }
 
     /// Begins a batch of so many reads of which nothing is known.
-    pub(crate) fn know_nothing(&mut self, reads: usize) {
+    pub(crate) fn reset(&mut self, reads: usize) {
         self.known.clear();
         self.known.resize(reads, None);
         self.verdicts.clear();
@@ -71,13 +71,13 @@ impl Work {
         self.verdicts.extend(verdicts);
     }
 
-    pub(super) fn take_diagonal(&mut self, diagonal: Diagonal) {
+    pub(super) fn take_diagonal(&mut self, diagonal: DiagonalRead) {
         self.verdicts[diagonal.number] = Verdict::Chained;
         self.diagonals.push(diagonal);
     }
 
     /// Pauses after too many batches of which hardly a read was certified.
-    pub(super) fn weigh_gain(&mut self) {
+    pub(super) fn pause_without_gain(&mut self) {
         let certified = (0..self.verdicts.len()).filter(|&at| !self.is_unknown(at)).count();
         let gained = certified * LEAST_SHARE >= self.verdicts.len();
         self.without_gain = if gained { 0 } else { self.without_gain + 1 };
@@ -87,7 +87,7 @@ impl Work {
     }
 
     /// Reads whose chains are known.
-    pub(crate) fn chained(&mut self) -> impl Iterator<Item = (Chained, &mut Chains)> {
+    pub(crate) fn chained(&mut self) -> impl Iterator<Item = (ChainedRead, &mut Chains)> {
         self.chained.iter().copied().zip(&mut self.chains)
     }
 

@@ -1,9 +1,9 @@
-//! The extension of one seed without lanes: for any length and any scores (see [`kernel`]).
+//! Extension without lanes: for any length and any scores (see [`kernel`]).
 //!
 //! [`kernel`]: super::kernel
 
 use super::super::settings::Settings;
-use super::side::{Extension, Side};
+use super::flank::{Extension, Flank};
 
 /// The cell up and to the left of a column, and a deletion that ends there.
 #[derive(Debug, Clone, Copy, Default)]
@@ -12,13 +12,13 @@ struct Cell {
     deletion: i32,
 }
 
-/// Working memory of [`extend_one`].
+/// Working memory of [`extend_scalar`].
 #[derive(Debug, Default)]
-pub(super) struct OneWork {
+pub(super) struct ScalarScratch {
     cells: Vec<Cell>,
 }
 
-/// What is known of an extension while its rows are computed.
+/// The best cells so far.
 struct Progress {
     best: i32,
     /// Row and column of the best score.
@@ -33,14 +33,14 @@ impl Progress {
         Self { best: seed_score, at: [-1; 2], end_score: -1, end_row: -1, off_diagonal: 0 }
     }
 
-    /// Takes the score of a row at the end of the read; the later of equal ones stays.
+    /// Updates the best score at the end of the read; the later of equal ones stays.
     fn take_end(&mut self, row: i32, score: i32) {
         if score >= self.end_score {
             (self.end_row, self.end_score) = (row, score);
         }
     }
 
-    /// Takes the best score of a row, and its column. Whether the extension goes on.
+    /// Updates the best cell by that of a row; false where the extension ends (z-drop).
     fn take(&mut self, row: i32, column: i32, score: i32, settings: &Settings) -> bool {
         if score == 0 {
             return false;
@@ -52,12 +52,12 @@ impl Progress {
         }
         let [rows, columns] = [row - self.at[0], column - self.at[1]];
         let gaps = &settings.gaps;
-        let price = if rows > columns {
+        let penalty = if rows > columns {
             (rows - columns).saturating_mul(gaps.extend_deletion)
         } else {
             (columns - rows).saturating_mul(gaps.extend_insertion)
         };
-        settings.drop <= 0 || (self.best - score).saturating_sub(price) <= settings.drop
+        settings.z_drop <= 0 || (self.best - score).saturating_sub(penalty) <= settings.z_drop
     }
 
     fn extension(&self) -> Extension {
@@ -73,22 +73,26 @@ impl Progress {
 }
 
 /// Extends one seed, of any length and with any scores.
-pub(super) fn extend_one(side: &Side<'_>, settings: &Settings, work: &mut OneWork) -> Extension {
-    let (columns, gaps) = (side.query.len(), &settings.gaps);
-    let cells = &mut work.cells;
-    first_row(side, settings, cells);
-    let band = i64::from(side.band);
-    let mut progress = Progress::new(side.seed_score);
+pub(super) fn extend_scalar(
+    flank: &Flank<'_>,
+    settings: &Settings,
+    scratch: &mut ScalarScratch,
+) -> Extension {
+    let (columns, gaps) = (flank.query.len(), &settings.gaps);
+    let cells = &mut scratch.cells;
+    first_row(flank, settings, cells);
+    let band = i64::from(flank.band);
+    let mut progress = Progress::new(flank.seed_score);
     let (mut begin, mut end) = (0, columns);
-    for (row, &base) in side.target[..side.rows()].iter().enumerate() {
+    for (row, &base) in flank.target[..flank.rows()].iter().enumerate() {
         begin = begin.max((row as i64 - band).max(0) as usize);
         end = end.min((row as i64 + band + 1).max(0) as usize).min(columns);
         let opened = gaps.open_deletion + gaps.extend_deletion * (row as i32 + 1);
-        let mut left = if begin == 0 { (side.seed_score - opened).max(0) } else { 0 };
+        let mut left = if begin == 0 { (flank.seed_score - opened).max(0) } else { 0 };
         let (mut insertion, mut most, mut most_column) = (0, 0, -1);
         for (column, cell) in cells.iter_mut().enumerate().take(end).skip(begin) {
             let Cell { diagonal, deletion } = *cell;
-            let gain = settings.score(side.query[column], base);
+            let gain = settings.score(flank.query[column], base);
             let matched = if diagonal == 0 { 0 } else { diagonal + gain };
             let best = matched.max(deletion).max(insertion);
             if best >= most {
@@ -116,12 +120,12 @@ pub(super) fn extend_one(side: &Side<'_>, settings: &Settings, work: &mut OneWor
     progress.extension()
 }
 
-/// The cells above the first row: an insertion behind the seed.
-fn first_row(side: &Side<'_>, settings: &Settings, cells: &mut Vec<Cell>) {
+/// The cells above the first row: an insertion after the seed.
+fn first_row(flank: &Flank<'_>, settings: &Settings, cells: &mut Vec<Cell>) {
     let gaps = &settings.gaps;
     cells.clear();
-    cells.resize(side.query.len() + 1, Cell::default());
-    let mut score = side.seed_score;
+    cells.resize(flank.query.len() + 1, Cell::default());
+    let mut score = flank.seed_score;
     cells[0].diagonal = score;
     score -= gaps.open_insertion;
     for cell in &mut cells[1..] {

@@ -1,10 +1,10 @@
-//! One side of a seed, and what its extension comes to.
+//! One flank of a seed, and the extension over it.
 
 use super::super::settings::Settings;
 
-/// Bases beside a seed: of the read and of the reference, as codes, from the seed outwards.
+/// Bases next to a seed: of the read and of the reference, as codes, from the seed outwards.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Side<'a> {
+pub(super) struct Flank<'a> {
     /// One base or more.
     pub(super) query: &'a [u8],
     /// Without codes above 3.
@@ -15,7 +15,7 @@ pub(super) struct Side<'a> {
     pub(super) band: i32,
 }
 
-/// What an extension comes to.
+/// The result of an extension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(in super::super) struct Extension {
     /// The best score.
@@ -32,7 +32,7 @@ pub(in super::super) struct Extension {
     pub(in super::super) off_diagonal: i32,
 }
 
-/// The band of a side of so many bases of the read, whose end costs `clip` to clip: no wider than
+/// The band of a flank of so many bases of the read, whose end costs `clip` to clip: no wider than
 /// the longest gap that pays.
 pub(super) fn inner_band([bases, clip, band]: [i32; 3], settings: &Settings) -> i32 {
     let gaps = &settings.gaps;
@@ -46,7 +46,7 @@ pub(super) fn inner_band([bases, clip, band]: [i32; 3], settings: &Settings) -> 
     band.min(insertion).min(deletion)
 }
 
-impl Side<'_> {
+impl Flank<'_> {
     /// Rows that the band reaches.
     pub(super) fn rows(&self) -> usize {
         self.target.len().min(self.query.len().saturating_add(self.band.max(0) as usize))
@@ -67,13 +67,13 @@ impl Side<'_> {
     }
 
     /// Whether lanes of 8 bits hold all numbers.
-    pub(super) fn is_small(&self, settings: &Settings) -> bool {
+    pub(super) fn fits_8_bits(&self, settings: &Settings) -> bool {
         let [score, last] = self.extremes(settings);
         score <= 250 && last < 254
     }
 
     /// Whether lanes of 16 bits do.
-    pub(super) fn is_medium(&self, settings: &Settings) -> bool {
+    pub(super) fn fits_16_bits(&self, settings: &Settings) -> bool {
         self.extremes(settings).into_iter().all(|number| number < 1 << 14)
     }
 }

@@ -1,30 +1,30 @@
-//! All the sides of a round: those that need no matrix, and the others side by side.
+//! The flanks of a round: those that need no matrix, and the others in lanes.
 //!
-//! Lanes take as long as the longest of them, so sides are sorted by how far the diagonal lives and
-//! how long they are.
+//! A kernel takes as long as its longest lane, so flanks are sorted by how far the score along the
+//! diagonal stays above 0, and by length.
 
 use std::ops::Range;
 
 use super::super::settings::Settings;
-use super::dispatch::{Kernels, Size};
-use super::side::{Extension, Side, inner_band};
+use super::dispatch::{KernelKind, Kernels};
+use super::flank::{Extension, Flank, inner_band};
 
-/// Fewer sides than this share of the lanes are extended one by one.
+/// Fewer flanks than this share of the lanes are extended by the scalar kernel.
 const LEAST_SHARE: usize = 16;
 
-/// What a side starts from.
+/// Where the extension over a flank starts.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct SideStart {
+pub(super) struct FlankStart {
     pub(super) seed_score: i32,
     pub(super) clip: i32,
     pub(super) band: i32,
-    /// Whether it is extended with the score of the other side.
+    /// Whether it is extended with the score of the other flank.
     pub(super) is_right: bool,
 }
 
-/// A side, by where its bases are.
+/// A flank, by where its bases are.
 #[derive(Debug, Clone)]
-struct Stored {
+struct StoredFlank {
     query: Range<usize>,
     target: Range<usize>,
     seed_score: i32,
@@ -35,35 +35,35 @@ struct Stored {
     is_right: bool,
 }
 
-/// How alike sides are.
+/// Flanks that are alike by this share a kernel call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Likeness {
-    size: Size,
+struct SortKey {
+    kind: KernelKind,
     /// Rows until the diagonal's score is 0, in steps; the last for those that live.
     diagonal: u32,
     columns: usize,
 }
 
-/// The sides of a round, and what they come to.
+/// The flanks of a round, and their extensions.
 #[derive(Debug, Default)]
-pub(super) struct Sides {
+pub(super) struct Flanks {
     codes: Vec<u8>,
-    stored: Vec<Stored>,
+    stored: Vec<StoredFlank>,
     extensions: Vec<Extension>,
-    order: Vec<(Likeness, usize)>,
+    order: Vec<(SortKey, usize)>,
     found: Vec<Extension>,
 }
 
-impl Sides {
+impl Flanks {
     pub(super) fn clear(&mut self) {
         self.codes.clear();
         self.stored.clear();
     }
 
-    /// Adds a side whose bases `query` and `target` put behind others. Its number.
+    /// Adds a flank, whose bases `query` and `target` append. Returns its number.
     pub(super) fn add(
         &mut self,
-        start: SideStart,
+        start: FlankStart,
         settings: &Settings,
         query: impl FnOnce(&mut Vec<u8>),
         target: impl FnOnce(&mut Vec<u8>),
@@ -73,20 +73,29 @@ impl Sides {
         let middle = self.codes.len();
         target(&mut self.codes);
         let (query, target) = (first..middle, middle..self.codes.len());
-        let SideStart { seed_score, clip, band, is_right } = start;
+        let FlankStart { seed_score, clip, band, is_right } = start;
         let inner_band = inner_band([query.len() as i32, clip, band], settings);
-        self.stored.push(Stored { query, target, seed_score, clip, band, inner_band, is_right });
+        self.stored.push(StoredFlank {
+            query,
+            target,
+            seed_score,
+            clip,
+            band,
+            inner_band,
+            is_right,
+        });
         self.stored.len() - 1
     }
 
-    fn side(&self, at: usize) -> Side<'_> {
-        let Stored { query, target, seed_score, inner_band: band, .. } = self.stored[at].clone();
+    fn flank(&self, at: usize) -> Flank<'_> {
+        let StoredFlank { query, target, seed_score, inner_band: band, .. } =
+            self.stored[at].clone();
         let [query, target] = [query, target].map(|range| &self.codes[range]);
-        Side { query, target, seed_score, band }
+        Flank { query, target, seed_score, band }
     }
 
-    /// What side `at` comes to, in twice its band if the alignment came near the band's edge; and
-    /// the band.
+    /// The extension over flank `at`, in twice its band if the alignment came near the band's edge;
+    /// and the band.
     pub(super) fn extension(&self, at: usize) -> (Extension, i32) {
         (self.extensions[at], self.stored[at].band)
     }
@@ -98,20 +107,20 @@ impl Sides {
         let mut order = std::mem::take(&mut self.order);
         order.clear();
         for at in 0..self.stored.len() {
-            let side = self.side(at);
-            match diagonal(&side, self.stored[at].band, settings) {
+            let flank = self.flank(at);
+            match diagonal(&flank, self.stored[at].band, settings) {
                 Diagonal::Decides(extension) => self.extensions[at] = extension,
                 Diagonal::Lives(rows) => {
-                    let (size, columns) = (Size::of(&side, settings), side.query.len());
-                    order.push((Likeness { size, diagonal: rows, columns }, at));
+                    let (kind, columns) = (KernelKind::of(&flank, settings), flank.query.len());
+                    order.push((SortKey { kind, diagonal: rows, columns }, at));
                 }
             }
         }
         order.sort_unstable();
-        for some in order.chunk_by(|a, b| a.0.size == b.0.size) {
-            let size = some[0].0.size;
-            for some in some.chunks(kernels.lanes(size)) {
-                self.extend_some(some, size, kernels, settings);
+        for some in order.chunk_by(|a, b| a.0.kind == b.0.kind) {
+            let kind = some[0].0.kind;
+            for some in some.chunks(kernels.lanes(kind)) {
+                self.extend_together(some, kind, kernels, settings);
             }
         }
         for &(_, at) in &order {
@@ -120,20 +129,20 @@ impl Sides {
         self.order = order;
     }
 
-    fn extend_some(
+    fn extend_together(
         &mut self,
-        some: &[(Likeness, usize)],
-        size: Size,
+        some: &[(SortKey, usize)],
+        kind: KernelKind,
         kernels: &mut Kernels,
         settings: &Settings,
     ) {
         let mut found = std::mem::take(&mut self.found);
         found.clear();
-        let sides: Vec<_> = some.iter().map(|&(_, at)| self.side(at)).collect();
-        if sides.len() * LEAST_SHARE < kernels.lanes(size) {
-            found.extend(sides.iter().map(|side| kernels.extend_one(side, settings)));
+        let flanks: Vec<_> = some.iter().map(|&(_, at)| self.flank(at)).collect();
+        if flanks.len() * LEAST_SHARE < kernels.lanes(kind) {
+            found.extend(flanks.iter().map(|flank| kernels.extend_scalar(flank, settings)));
         } else {
-            kernels.extend(&sides, size, settings, &mut found);
+            kernels.extend(&flanks, kind, settings, &mut found);
         }
         for (&(_, at), &extension) in some.iter().zip(&found) {
             self.extensions[at] = extension;
@@ -141,11 +150,11 @@ impl Sides {
         self.found = found;
     }
 
-    /// Extends a side once more in twice the band if the best scores were near the edge of the
+    /// Extends a flank once more in twice the band if the best scores were near the edge of the
     /// band, and better than that of the seed.
     fn widen(&mut self, at: usize, kernels: &mut Kernels, settings: &Settings) {
         let Extension { score, off_diagonal, .. } = self.extensions[at];
-        let Stored { band, seed_score, is_right, .. } = self.stored[at];
+        let StoredFlank { band, seed_score, is_right, .. } = self.stored[at];
         let is_far_inside = off_diagonal < (band >> 1) + (band >> 2);
         if is_far_inside || (is_right && score == seed_score) {
             return;
@@ -154,11 +163,11 @@ impl Sides {
         stored.band = band << 1;
         let bases = stored.query.len() as i32;
         stored.inner_band = inner_band([bases, stored.clip, stored.band], settings);
-        self.extensions[at] = kernels.extend_one(&self.side(at), settings);
+        self.extensions[at] = kernels.extend_scalar(&self.flank(at), settings);
     }
 }
 
-/// What the diagonal says of a side.
+/// What the diagonal says of a flank.
 enum Diagonal {
     /// All: no gap pays.
     Decides(Extension),
@@ -170,8 +179,8 @@ enum Diagonal {
 const STEP_ROWS: usize = 8;
 
 /// Looks along the diagonal.
-fn diagonal(side: &Side<'_>, band: i32, settings: &Settings) -> Diagonal {
-    let Side { query, target, seed_score, .. } = *side;
+fn diagonal(flank: &Flank<'_>, band: i32, settings: &Settings) -> Diagonal {
+    let Flank { query, target, seed_score, .. } = *flank;
     let (mut score, mut mismatches, mut first, mut known) = (seed_score, 0, query.len(), true);
     let mut rows = 0;
     for (row, (&code, &base)) in query.iter().zip(target).enumerate() {
@@ -189,8 +198,8 @@ fn diagonal(side: &Side<'_>, band: i32, settings: &Settings) -> Diagonal {
         rows = row + 1;
     }
     let is_whole = rows == query.len();
-    if is_whole && known && mismatches <= 1 && no_gap_pays(side, [first as i32, band], settings) {
-        return Diagonal::Decides(on_diagonal(side, mismatches, first, settings));
+    if is_whole && known && mismatches <= 1 && no_gap_pays(flank, [first as i32, band], settings) {
+        return Diagonal::Decides(on_diagonal(flank, mismatches, first, settings));
     }
     let steps = if is_whole { u32::MAX } else { (rows / STEP_ROWS) as u32 };
     Diagonal::Lives(steps)
@@ -199,25 +208,25 @@ fn diagonal(side: &Side<'_>, band: i32, settings: &Settings) -> Diagonal {
 /// Whether one mismatch, before which `first` bases match, costs less than any gap: then each row's
 /// best score, and the best at the end of the read, are on the diagonal alone. In a band of 1 and
 /// less bwa would try twice the band.
-fn no_gap_pays(side: &Side<'_>, [first, band]: [i32; 2], settings: &Settings) -> bool {
+fn no_gap_pays(flank: &Flank<'_>, [first, band]: [i32; 2], settings: &Settings) -> bool {
     let gaps = &settings.gaps;
     let lost = settings.matching - settings.mismatch_score;
     let gap = (gaps.open_deletion + gaps.extend_deletion)
         .min(gaps.open_insertion + gaps.extend_insertion);
-    let before = side.seed_score + first * settings.matching;
+    let before = flank.seed_score + first * settings.matching;
     let goes_on = before > -settings.mismatch_score;
-    let not_dropped = settings.drop <= 0 || -settings.mismatch_score <= settings.drop;
+    let not_dropped = settings.z_drop <= 0 || -settings.mismatch_score <= settings.z_drop;
     let in_order = settings.matching > 0 && settings.mismatch_score < 0 && band >= 2;
     let gaps_cost = gaps.extend_deletion > 0 && gaps.extend_insertion > 0;
     in_order && gaps_cost && lost < gap && goes_on && not_dropped
 }
 
-/// The extension of a side that is all on the diagonal.
-fn on_diagonal(side: &Side<'_>, mismatches: i32, first: usize, settings: &Settings) -> Extension {
-    let whole = side.query.len() as i32;
+/// The extension of a flank that is all on the diagonal.
+fn on_diagonal(flank: &Flank<'_>, mismatches: i32, first: usize, settings: &Settings) -> Extension {
+    let whole = flank.query.len() as i32;
     let lost = mismatches * (settings.matching - settings.mismatch_score);
-    let end_score = side.seed_score + whole * settings.matching - lost;
-    let before = side.seed_score + first as i32 * settings.matching;
+    let end_score = flank.seed_score + whole * settings.matching - lost;
+    let before = flank.seed_score + first as i32 * settings.matching;
     // With no mismatch the two are one.
     let (score, bases) =
         if end_score > before { (end_score, whole) } else { (before, first as i32) };
@@ -233,8 +242,8 @@ fn on_diagonal(side: &Side<'_>, mismatches: i32, first: usize, settings: &Settin
 
 /// What the diagonal alone decides.
 #[cfg(test)]
-pub(super) fn decided(side: &Side<'_>, settings: &Settings) -> Option<Extension> {
-    match diagonal(side, 100, settings) {
+pub(super) fn decided(flank: &Flank<'_>, settings: &Settings) -> Option<Extension> {
+    match diagonal(flank, 100, settings) {
         Diagonal::Decides(extension) => Some(extension),
         Diagonal::Lives(_) => None,
     }
