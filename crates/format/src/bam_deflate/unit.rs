@@ -12,7 +12,7 @@ use crate::bgzf::STORED_OVERHEAD_BYTES;
 const BLOCKS_OF_A_CODE: u32 = 16;
 /// Fewest bytes of a block whose codes others use, and of one that uses others'.
 const MIN_SHARED_BYTES: usize = 16 << 10;
-/// Deflated bytes are compared as they would be for a payload of this size.
+/// Size of the payload for which deflated bytes are compared.
 const RATE_BYTES: usize = 1 << 16;
 /// A block that is larger than that of its codes by more than one part of this requires new codes.
 const RENEWAL_PART: usize = 32;
@@ -76,34 +76,59 @@ impl<const K: usize, const READS: usize, const LAZY: bool> RecordDeflater<K, REA
     pub(super) fn run<C: Compare>(&mut self, payload: &[u8], compare: C) -> Option<()> {
         self.window.fill(payload);
         self.search.run(&self.window, compare)?;
-        let (bytes, tokens) = (self.window.bytes(), self.search.tokens().list());
-        let size = bytes.len();
-        if !self.can_share(size) {
-            let deflated = self.emitter.learn(tokens, bytes);
-            if deflated >= size + STORED_OVERHEAD_BYTES {
-                return None;
-            }
-            let rate = deflated * RATE_BYTES / size.max(1);
-            let is_shared = size >= MIN_SHARED_BYTES;
-            self.learned = is_shared.then_some(Learned { rate, blocks: 0 });
+        let size = payload.len();
+        let is_shared = self.can_share(size);
+        if !is_shared {
+            self.learn()?;
         }
-        let deflated = self.emitter.write(tokens, &self.window);
+        let mut deflated = self.write();
+        if is_shared && self.is_outlier(rate(size, deflated)) {
+            // Reads unlike those that the codes are of: its own may do.
+            self.learn()?;
+            deflated = self.write();
+        }
+        self.note(rate(size, deflated));
         let is_smaller = deflated < size + STORED_OVERHEAD_BYTES;
-        (self.goes_on(size, deflated) && is_smaller).then_some(())
+        (is_smaller && !self.is_outlier(rate(size, deflated))).then_some(())
     }
 
-    /// Notes how large a block became, and says whether the method goes on.
-    fn goes_on(&mut self, size: usize, deflated: usize) -> bool {
-        let rate = deflated * RATE_BYTES / size.max(1);
+    /// Makes codes of the block at hand; `None` if it would not be smaller with them.
+    #[inline(always)]
+    fn learn(&mut self) -> Option<()> {
+        let bytes = self.window.bytes();
+        let (size, deflated) =
+            (bytes.len(), self.emitter.learn(self.search.tokens().list(), bytes));
+        let learned = Learned { rate: rate(size, deflated), blocks: 0 };
+        self.learned = (size >= MIN_SHARED_BYTES).then_some(learned);
+        (deflated < size + STORED_OVERHEAD_BYTES).then_some(())
+    }
+
+    /// Writes the block at hand, and gives how many bytes that are.
+    #[inline(always)]
+    fn write(&mut self) -> usize {
+        self.emitter.write(self.search.tokens().list(), &self.window)
+    }
+
+    /// Whether a block is so much larger than the first of its unit that the method should end.
+    fn is_outlier(&self, rate: usize) -> bool {
+        self.first_rate.is_some_and(|first| rate > first + first / END_PART)
+    }
+
+    /// Notes how large a block became.
+    fn note(&mut self, rate: usize) {
         if let Some(learned) = &mut self.learned {
             learned.blocks += 1;
             if rate > learned.rate + learned.rate / RENEWAL_PART {
                 self.learned = None;
             }
         }
-        let first_rate = *self.first_rate.get_or_insert(rate);
-        rate <= first_rate + first_rate / END_PART
+        self.first_rate.get_or_insert(rate);
     }
+}
+
+/// Deflated bytes as they would be for a payload of [`RATE_BYTES`].
+fn rate(size: usize, deflated: usize) -> usize {
+    deflated * RATE_BYTES / size.max(1)
 }
 
 impl<const K: usize, const READS: usize, const LAZY: bool> Deflate
