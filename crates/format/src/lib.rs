@@ -36,7 +36,7 @@ pub mod sam;
 mod sequence_scan;
 pub mod signal;
 pub mod slow5;
-pub mod state;
+mod state;
 mod templates;
 pub mod vcf;
 

@@ -46,14 +46,14 @@ pub trait Persist: Sized {
 #[macro_export]
 macro_rules! persist_fields {
     ($type:ty { $($field:ident),* $(,)? }) => {
-        impl $crate::state::Persist for $type {
+        impl $crate::Persist for $type {
             fn save(&self, out: &mut Vec<u8>) {
                 let Self { $($field),* } = self;
-                $($crate::state::Persist::save($field, out);)*
+                $($crate::Persist::save($field, out);)*
             }
 
-            fn load(bytes: &mut &[u8]) -> Result<Self, $crate::state::MalformedState> {
-                Ok(Self { $($field: $crate::state::Persist::load(bytes)?),* })
+            fn load(bytes: &mut &[u8]) -> Result<Self, $crate::MalformedState> {
+                Ok(Self { $($field: $crate::Persist::load(bytes)?),* })
             }
         }
     };

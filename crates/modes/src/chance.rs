@@ -1,6 +1,6 @@
 //! Chance that is the same in every run: hashes of a read's number in the input, or of the read.
 
-use seqloom_align::search::rows::Interval;
+use seqloom_align::search::Interval;
 
 /// Mixes the bits of two numbers (the finalizer of SplitMix64, Steele et al. 2014,
 /// doi:10.1145/2660193.2660195).

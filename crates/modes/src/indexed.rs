@@ -3,8 +3,7 @@
 use super::options::Strands;
 use super::reference::Reference;
 use seqloom_align::index::{IndexError, IndexSource, KmerTable, Loaded};
-use seqloom_align::search::rows::Rows;
-use seqloom_align::search::text::Genome;
+use seqloom_align::search::{Genome, Rows};
 
 /// Bases of the strings with which searches begin, at most.
 const KMER_BASES: usize = 12;

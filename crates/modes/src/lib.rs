@@ -11,7 +11,7 @@
 //!
 //! A read that a mode does not search for, as it is too short or longer than
 //! `query::LONGEST_READ`, has an unmapped record with the tag
-//! [`UNSEARCHED`](seqloom_align::records::UNSEARCHED): it stops nothing.
+//! [`UNSEARCHED`](seqloom_align::UNSEARCHED): it stops nothing.
 
 mod by_score;
 mod chance;

@@ -1,7 +1,7 @@
 //! A read as searches take it, and how it differs from the genome.
 
 use seqloom_align::index::CODE;
-use seqloom_align::search::text::{Genome, WORD_BASES};
+use seqloom_align::search::{Genome, WORD_BASES};
 
 /// Longest read that is searched for, in bases: single reads of Illumina, merged mates, Sanger's.
 /// [`score`](super::by_score::score) and [`seeds`](super::by_score::seeds) prove that numbers of

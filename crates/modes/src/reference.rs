@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::options::Strands;
 use super::query::UNKNOWN;
 use seqloom_align::index::Sequence;
-use seqloom_align::search::text::{Genome, WORD_BASES};
+use seqloom_align::search::{Genome, WORD_BASES};
 
 /// What is outside of a sequence: no alignment passes it.
 pub(super) const WALL: u8 = 5;

@@ -18,8 +18,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use seqloom_format::persist_fields;
-use seqloom_format::state::Persist;
+use seqloom_format::{Persist, persist_fields};
 use seqloom_io::spill::{Content, SpillError, SpillExtent, SpillFile, SpillScratch};
 use seqloom_io::{Output, OutputError};
 use seqloom_runtime::error::{Class, Place, RunError};

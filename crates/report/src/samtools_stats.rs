@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use seqloom_prep::metrics::quality::SamtoolsStatsCounts;
+use seqloom_prep::metrics::SamtoolsStatsCounts;
 
 /// Writes them under a first line by which MultiQC knows the file.
 ///

@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 use std::io;
 use std::num::NonZeroUsize;
 
-use seqloom_align::cohort::{Batch, CohortCutter, Cut, Pairing, Shape};
 use seqloom_align::engine::{CohortEngine, EngineError, Ordinals, SeededBatch};
 use seqloom_align::ingest::IngestError;
-use seqloom_align::input::error::CohortError;
-use seqloom_align::records::emit::{Emission, EmitError, RecordTags};
+use seqloom_align::{
+    Batch, CohortCutter, CohortError, Cut, Emission, EmitError, Pairing, RecordTags, Shape,
+};
 use seqloom_format::PackedTemplates;
 use seqloom_io::source::{Fetch, FetchScratch, ReadSource, SourceError};
 use seqloom_runtime::placement::Plan;

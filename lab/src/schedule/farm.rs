@@ -22,11 +22,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use seqloom_align::cohort::{Batch, Segment, Shape, recycle};
 use seqloom_align::engine::CohortEngine;
 use seqloom_align::ingest::BatchSink;
-use seqloom_align::input::tags::ReadTags;
-use seqloom_align::input::umi::UmiTags;
+use seqloom_align::{Batch, ReadTags, Segment, Shape, UmiTags, recycle};
 use seqloom_format::{PackedTemplates, ReadBlock, ReadSpans, Span};
 use seqloom_io::source::ReadSource;
 use seqloom_rings::ring::{Receiver, Sender, ring};

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use seqloom_align::cohort::Pairing;
+use seqloom_align::Pairing;
 use seqloom_io::source::{Compression, Container, ReadSource, SourceOptions};
 
 use crate::experiment::LabError;

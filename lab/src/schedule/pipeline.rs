@@ -19,9 +19,9 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use seqloom_align::cohort::{Batch, recycle};
 use seqloom_align::engine::CohortEngine;
 use seqloom_align::ingest::BatchSink;
+use seqloom_align::{Batch, recycle};
 use seqloom_format::PackedTemplates;
 use seqloom_rings::wake_up::WakeUp;
 use seqloom_runtime::failure::{Failure, lock};

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use seqloom_align::cohort::{BATCH_READS, Pairing};
 use seqloom_align::engine::fake::{FakeEngine, FakeOptions};
 use seqloom_align::engine::{CohortEngine, EngineError, EngineReads, RecordSink, SeededBatch};
+use seqloom_align::{BATCH_READS, Pairing};
 use seqloom_io::source::{ReadSource, SourceOptions};
 use seqloom_locks::Kind;
 use seqloom_runtime::placement::{self, Plan};

@@ -31,7 +31,9 @@ use seqloom_runtime::error::{Class, Place, RunError};
 pub mod bwa;
 #[cfg_attr(not(feature = "fake-engine"), path = "no_fake.rs")]
 pub mod fake;
-pub mod replicated;
+mod replicated;
+
+pub use replicated::Replicated;
 
 /// One unaligned read, borrowed from the input.
 #[derive(Debug, Clone, Copy)]

@@ -42,9 +42,9 @@ use seqloom_io::sidecars::with_suffix;
 
 mod annotation;
 mod blockwise;
-pub mod build;
+mod build;
 mod bwt;
-pub mod check;
+mod check;
 mod companions;
 mod error;
 mod fast_table;

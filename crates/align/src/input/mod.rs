@@ -1,7 +1,7 @@
 //! Reads as they come in: what may be wrong with them, whose mates they are, and what the
 //! input says of them besides their bases.
 
-pub mod error;
-pub mod mates;
-pub mod tags;
-pub mod umi;
+pub(crate) mod error;
+pub(crate) mod mates;
+pub(crate) mod tags;
+pub(crate) mod umi;

@@ -1,8 +1,8 @@
 //! Records of templates: the parts that several engines write are here; [`emit`] puts an engine's
 //! records in input order, with our tags; [`unsearched`] reads have records, too.
 
-pub mod emit;
-pub mod unsearched;
+pub(crate) mod emit;
+pub(crate) mod unsearched;
 
 use crate::engine::Read;
 

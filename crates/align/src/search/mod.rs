@@ -1,6 +1,10 @@
 //! What searches share: rows of the index, packed bases, many searches in turn.
 
 pub mod lockstep;
-pub mod prefetch;
-pub mod rows;
-pub mod text;
+pub(crate) mod prefetch;
+pub(crate) mod rows;
+pub(crate) mod text;
+
+pub use prefetch::prefetch;
+pub use rows::{BiInterval, Interval, Rows, Step, Walk};
+pub use text::{Genome, WORD_BASES, codes_of};

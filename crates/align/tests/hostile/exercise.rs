@@ -4,8 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use seqloom_align::InputTags;
 use seqloom_align::index::{BuildOptions, IndexPaths, build, check, plan};
-use seqloom_align::input::tags::InputTags;
 use seqloom_format::bam::AuxFields;
 
 /// A FASTQ comment, and the same bytes as BAM fields: what is accepted is well-formed.

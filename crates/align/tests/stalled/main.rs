@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use seqloom_align::cohort::{BATCH_READS, Pairing};
 use seqloom_align::engine::fake::{FakeEngine, FakeOptions};
 use seqloom_align::engine::{CohortEngine, EngineError, EngineReads, RecordSink, SeededBatch};
 use seqloom_align::ingest::{self, BatchSink, HeldLimits, IngestOptions, IngestTrace, LaneInput};
+use seqloom_align::{BATCH_READS, Pairing};
 use seqloom_format::PackedTemplates;
 use seqloom_io::source::{ReadSource, SourceOptions};
 use seqloom_runtime::placement::Plan;

@@ -6,10 +6,10 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use seqloom_align::UmiSource;
 use seqloom_align::engine::bwa::{BwaOptions, InsertSize, Preset};
 use seqloom_align::engine::fake::FakeOptions;
 use seqloom_align::index::IndexPaths;
-use seqloom_align::input::umi::UmiSource;
 use seqloom_format::bam::{Header, expand_escapes};
 use seqloom_prep::duplicates::{DuplicateOptions, NamePattern, ReadEndOptions};
 

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use seqloom_align::engine::bwa::BwaEngine;
-use seqloom_align::engine::bwa::certified::{CertifiedReads, Verdict, WORKER_BYTES};
+use seqloom_align::engine::bwa::{BwaEngine, CertifiedReads, Verdict, WORKER_BYTES};
 use seqloom_align::index::{FastTable, IndexInfo, IndexPaths};
 use seqloom_report::run::CertifiedReport;
 use seqloom_runtime::memory::ByteSize;

@@ -4,9 +4,9 @@
 use std::convert::identity;
 use std::num::NonZeroUsize;
 
+use seqloom_align::engine::Replicated;
 use seqloom_align::engine::bwa::BwaEngine;
 use seqloom_align::engine::fake::FakeEngine;
-use seqloom_align::engine::replicated::Replicated;
 use seqloom_align::index::{self, IndexInfo, IndexSource};
 use seqloom_align::ingest::{Aligner, Batches, IngestTotals};
 use seqloom_io::{AtomicFile, Output};

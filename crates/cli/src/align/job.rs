@@ -4,13 +4,13 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use seqloom_align::cohort::CohortRange;
+use seqloom_align::CohortRange;
 use seqloom_align::index::IndexInfo;
 use seqloom_align::ingest::{IngestOptions, IngestTrace, LaneInput};
 use seqloom_format::bam::{Header, Reference};
 use seqloom_io::Output;
 use seqloom_io::source::InputBlock;
-use seqloom_prep::metrics::quality::MetricsRequest;
+use seqloom_prep::metrics::MetricsRequest;
 use seqloom_prep::partition::GenomeBins;
 use seqloom_report::run::{IndexReport, PlacementReport};
 use seqloom_runtime::memory::ByteSize;

@@ -3,13 +3,10 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use seqloom_align::cohort::{CohortRange, Pairing};
 use seqloom_align::index::IndexInfo;
-use seqloom_align::input::error::CohortError;
-use seqloom_align::input::mates::MateOrder;
-use seqloom_align::input::tags::InputTags;
-use seqloom_align::input::umi::{UmiRules, UmiSource};
-use seqloom_align::records::emit::RecordTags;
+use seqloom_align::{
+    CohortError, CohortRange, InputTags, MateOrder, Pairing, RecordTags, UmiRules, UmiSource,
+};
 use seqloom_format::bam::Header;
 use seqloom_io::source::{
     Compression, Container, Fetch, FetchScratch, FileStart, InputBlock, ReadSource, RestartPoint,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use seqloom_align::cohort::Batch;
+use seqloom_align::Batch;
 use seqloom_align::ingest::BatchSink;
 use seqloom_format::bam::{Flags, RecordError, RecordRef, framed_records};
 use seqloom_format::{PackedTemplates, ReadBlock};

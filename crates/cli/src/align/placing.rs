@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::str::FromStr;
 
-use seqloom_align::engine::replicated::Replicated;
+use seqloom_align::engine::Replicated;
 use seqloom_report::run::{PlacementReport, ReplicaReport};
 use seqloom_runtime::memory::ByteSize;
 use seqloom_runtime::placement::evidence::{Evidence, Mappings};

@@ -10,11 +10,10 @@ use seqloom_io::spill::SpillFile;
 use seqloom_prep::duplicates::LibraryTable;
 use seqloom_prep::finish::{FinishTrace, OutputIndex, StoredRecords};
 use seqloom_prep::input::ReferenceSequences;
-use seqloom_prep::metrics::quality::ReadGroupNames;
-use seqloom_prep::partition::redistribute::NameSample;
+use seqloom_prep::metrics::ReadGroupNames;
 use seqloom_prep::partition::{
-    Backing, Collector, Destination, EndCollector, Grouping, Numbering, SortOrder, StoreScratch,
-    TemplateNumbers,
+    Backing, Collector, Destination, EndCollector, Grouping, NameSample, Numbering, SortOrder,
+    StoreScratch, TemplateNumbers,
 };
 use seqloom_prep::pipeline::{
     self, OutputRequest, Phase, PipelineCallbacks, PipelineInput, PipelineOutput, PipelineRequest,

@@ -1,8 +1,7 @@
 //! What a run aligned, for the report and the closing line.
 
 use seqloom_align::ingest::{IngestTotals, IngestTrace};
-use seqloom_align::input::mates::BamTotals;
-use seqloom_align::records::unsearched::{UnsearchedCount, UnsearchedReads};
+use seqloom_align::{BamTotals, UnsearchedCount, UnsearchedReads};
 use seqloom_report::run::{Counts, LaneReport, StageReport};
 use seqloom_terminal::error::Bug;
 

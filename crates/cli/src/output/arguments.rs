@@ -8,7 +8,7 @@ use std::str::FromStr;
 use seqloom_format::bam_deflate::{Method, Settings};
 use seqloom_io::sidecars::{bam_indices, cram_indices};
 use seqloom_prep::duplicates::{DuplicateMode, LocationSource, NamePattern, PicardVersion};
-use seqloom_prep::metrics::quality::MetricsRequest;
+use seqloom_prep::metrics::MetricsRequest;
 use seqloom_runtime::memory::{ByteSize, ParseSizeError};
 use seqloom_terminal::UsageError;
 

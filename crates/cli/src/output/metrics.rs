@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use seqloom_format::bam::Reference;
 use seqloom_io::AtomicFile;
-use seqloom_prep::metrics::quality::{GatheredMetrics, MetricsRequest};
+use seqloom_prep::metrics::{GatheredMetrics, MetricsRequest};
 use seqloom_report::{flagstat, idxstats, picard, samtools_stats};
 
 use super::summary::{Duplicates, Summary};

@@ -11,8 +11,7 @@
 use crate::output::at_path;
 use std::path::{Path, PathBuf};
 
-use seqloom_format::persist_fields;
-use seqloom_format::state::{MalformedState, Persist};
+use seqloom_format::{MalformedState, Persist, persist_fields};
 use seqloom_io::spill::SpillFile;
 use seqloom_io::{Fingerprint, FoundManifest, KeptFolder, Output};
 use seqloom_prep::partition::{Backing, SavedValue};

@@ -8,8 +8,7 @@ use seqloom_prep::duplicates::{
     Saturation,
 };
 use seqloom_prep::finish::{FinishTrace, Finished};
-use seqloom_prep::metrics::quality::{GatheredMetrics, GcWindows};
-use seqloom_prep::metrics::{FlagCounts, Tally};
+use seqloom_prep::metrics::{FlagCounts, GatheredMetrics, GcWindows, Tally};
 use seqloom_prep::partition::Backing;
 use seqloom_prep::recalibrate::{AppliedCounts, QualityRows};
 use seqloom_report::run::{

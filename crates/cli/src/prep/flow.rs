@@ -4,18 +4,17 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use seqloom_format::persist_fields;
-use seqloom_format::state::Persist;
+use seqloom_format::{Persist, persist_fields};
 use seqloom_io::Output;
 use seqloom_io::spill::SpillFile;
 use seqloom_prep::duplicates::{DuplicateMode, DuplicateOptions, LibraryTable, ResolveError};
 use seqloom_prep::finish::{FinishTrace, OutputIndex, StoredRecords};
 use seqloom_prep::input::ingest::{self, IngestOptions, IngestTotals, IngestTrace};
 use seqloom_prep::input::{ReferenceSequences, TemplateNames};
-use seqloom_prep::metrics::quality::ReadGroupNames;
-use seqloom_prep::partition::redistribute::NameSample;
+use seqloom_prep::metrics::ReadGroupNames;
 use seqloom_prep::partition::{
-    Backing, Collected, Collector, Destination, EndCollector, Grouping, SavedCollection, write_out,
+    Backing, Collected, Collector, Destination, EndCollector, Grouping, NameSample,
+    SavedCollection, write_out,
 };
 use seqloom_prep::pipeline::{
     self, Checkpoints, OutputRequest, Phase, PipelineCallbacks, PipelineInput, PipelineOutput,

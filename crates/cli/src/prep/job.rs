@@ -10,7 +10,7 @@ use seqloom_io::alignments::{AlignmentFormat, AlignmentOptions, AlignmentSource}
 use seqloom_io::reference::{self, Loaded};
 use seqloom_prep::duplicates::DuplicateMode;
 use seqloom_prep::input::{CoordinateClaim, ReferenceSequences, headers};
-use seqloom_prep::metrics::quality::MetricsRequest;
+use seqloom_prep::metrics::MetricsRequest;
 use seqloom_prep::partition::{GenomeBins, Grouping, SortOrder};
 use seqloom_prep::steps::{
     MissingSequences, NoteMissingSequences, SetMismatchTags, StepError, Steps,

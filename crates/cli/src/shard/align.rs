@@ -4,9 +4,8 @@ use std::io::{BufRead, Write};
 use std::num::NonZeroUsize;
 use std::str::FromStr;
 
-use seqloom_align::engine::CohortEngine;
 use seqloom_align::engine::fake::FakeEngine;
-use seqloom_align::engine::replicated::Replicated;
+use seqloom_align::engine::{CohortEngine, Replicated};
 use seqloom_align::index::{self, IndexInfo};
 use seqloom_io::spill::SpillFile;
 use seqloom_prep::exchange::{self, PartTotals};

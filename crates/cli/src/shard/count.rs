@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use seqloom_format::bam::Header;
-use seqloom_format::state::{MalformedState, Persist};
+use seqloom_format::{MalformedState, Persist};
 use seqloom_io::spill::SpillFile;
 use seqloom_prep::finish::{StoredRecords, UNIT_BYTES, UnitPlan};
 use seqloom_prep::partition::{Backing, StoreScratch};

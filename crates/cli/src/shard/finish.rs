@@ -2,9 +2,9 @@
 
 use std::sync::atomic::Ordering;
 
-use seqloom_format::state::Persist;
+use seqloom_format::Persist;
 use seqloom_prep::finish::{FinishTrace, Finished, Fragments, StoredRecords, UNIT_BYTES, UnitPlan};
-use seqloom_prep::metrics::quality::{GatheredMetrics, MetricsRequest};
+use seqloom_prep::metrics::{GatheredMetrics, MetricsRequest};
 use seqloom_prep::partition::SortOrder;
 use seqloom_prep::pipeline::{OutputRequest, Writing};
 use seqloom_prep::steps::Steps;

@@ -18,7 +18,7 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use seqloom_format::state::Persist;
+use seqloom_format::Persist;
 use seqloom_io::source::RestartPoint;
 use seqloom_io::{AtomicFile, Output};
 use seqloom_runtime::machine;

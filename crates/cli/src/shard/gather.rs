@@ -8,7 +8,7 @@ use seqloom_format::bam::Header;
 use seqloom_io::{AtomicFile, Output};
 use seqloom_prep::exchange::PartTotals;
 use seqloom_prep::finish::{FinishError, Finished, OutputIndex};
-use seqloom_prep::metrics::quality::{GatheredMetrics, MetricsRequest};
+use seqloom_prep::metrics::{GatheredMetrics, MetricsRequest};
 use seqloom_report::run::Counts;
 use seqloom_terminal::{Console, UsageError, signals};
 

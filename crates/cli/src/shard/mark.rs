@@ -1,6 +1,6 @@
 //! `shard mark`: duplicates of a part of the read ends of all shards.
 
-use seqloom_format::state::Persist;
+use seqloom_format::Persist;
 use seqloom_prep::duplicates::resolve_all;
 use seqloom_prep::partition::{END_PARTITIONS, PhaseResources};
 use seqloom_terminal::{Console, UsageError, signals};

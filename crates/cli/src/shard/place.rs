@@ -12,8 +12,7 @@ use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
-use seqloom_format::persist_fields;
-use seqloom_format::state::Persist;
+use seqloom_format::{Persist, persist_fields};
 use seqloom_io::Output;
 use seqloom_terminal::{Console, signals};
 use sha2::{Digest, Sha256};

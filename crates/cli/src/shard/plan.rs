@@ -6,9 +6,8 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 
 use clap::Parser;
-use seqloom_align::cohort::{CohortStart, CutRules};
 use seqloom_align::index::{self, IndexPaths};
-use seqloom_align::scan::{Scanned, scan};
+use seqloom_align::{CohortStart, CutRules, Scanned, scan};
 use seqloom_io::source::{InputBlock, RestartPoint};
 use seqloom_io::{AtomicFile, Fingerprint};
 use seqloom_prep::input::headers::MergeError;

@@ -4,7 +4,7 @@
 //! the scan finds; `scan/SSSS.json` is a shard that was found. Both follow from options and input,
 //! and so does the plan from its head: it is the head's digest that names a run.
 
-use seqloom_align::cohort::{CohortRange, CohortStart};
+use seqloom_align::{CohortRange, CohortStart};
 use seqloom_io::source::{FilePosition, RestartPoint};
 use serde::{Deserialize, Serialize};
 

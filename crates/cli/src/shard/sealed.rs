@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, Write};
 use std::path::Path;
 
-use seqloom_format::state::Persist;
+use seqloom_format::Persist;
 use seqloom_io::AtomicFile;
 use seqloom_terminal::error::Bug;
 use serde::Serialize;

@@ -16,14 +16,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use seqloom_align::cohort::Pairing;
-use seqloom_align::engine::bwa::certified::{CertifiedReads, Verdict};
-use seqloom_align::engine::bwa::{BwaEngine, BwaOptions};
+use seqloom_align::engine::bwa::{BwaEngine, BwaOptions, CertifiedReads, Verdict};
 use seqloom_align::engine::fake::{FakeEngine, FakeOptions};
 use seqloom_align::engine::{CohortEngine, EngineReads, Read};
 use seqloom_align::index::{self, BuildOptions, IndexPaths};
 use seqloom_align::ingest::{self, BatchSink, HeldLimits, IngestOptions, IngestTrace, LaneInput};
-use seqloom_align::records::emit::RecordTags;
+use seqloom_align::{Pairing, RecordTags};
 use seqloom_format::PackedTemplates;
 use seqloom_format::bam::{Header, Reference};
 use seqloom_format::bam_deflate::Settings;

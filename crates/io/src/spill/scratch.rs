@@ -2,8 +2,7 @@
 
 use std::io;
 
-use seqloom_format::persist_fields;
-use seqloom_format::state::Persist;
+use seqloom_format::{Persist, persist_fields};
 
 use super::columns::Columns;
 use super::{Content, MAX_EXTENT_BYTES, SpillError, SpillExtent};

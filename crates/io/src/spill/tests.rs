@@ -89,7 +89,7 @@ fn a_full_folder_is_passed_over_and_named_when_it_is_the_last() {
 
 #[test]
 fn what_is_kept_under_a_name_is_read_by_the_next_and_cut_to_its_end() {
-    use seqloom_format::state::Persist;
+    use seqloom_format::Persist;
     let folder = tempfile::tempdir().unwrap();
     let paths = ["a", "b"].map(|name| (folder.path().join(name), 0));
     let first = SpillFile::named(&paths).unwrap();

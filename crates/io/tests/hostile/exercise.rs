@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
+use seqloom_format::Persist;
 use seqloom_format::bam::{check_record, framed_records};
-use seqloom_format::state::Persist;
 use seqloom_io::alignments::{
     AlignmentFetch, AlignmentOptions, AlignmentScratch, AlignmentSource, RecordCheck,
 };

@@ -8,7 +8,7 @@ use crate::fields::{
 use crate::query::{Query, UNKNOWN};
 use crate::reference::Reference;
 use seqloom_align::engine::Read;
-use seqloom_align::records::{push_bases, push_qualities};
+use seqloom_align::{push_bases, push_qualities};
 
 /// A placement, and what a record says besides it.
 #[derive(Debug, Clone, Copy)]

@@ -10,8 +10,7 @@ use crate::chance::{drawn_rows, hash};
 use crate::indexed::Tables;
 use crate::query::{LONGEST_READ, Query, UNKNOWN};
 use seqloom_align::search::lockstep::{self, Search};
-use seqloom_align::search::prefetch::prefetch;
-use seqloom_align::search::rows::{Interval, Rows, Step, Walk};
+use seqloom_align::search::{Interval, Rows, Step, Walk, prefetch};
 
 /// A seed with so many rows is rare. A read all of whose seeds are is placed as it is, if that is
 /// not poor; one of frequent seeds is searched for once more unless it is perfect.

@@ -11,7 +11,7 @@ use super::candidates::{Diagonal, ScoredRead};
 use crate::by_score::score::{GapPenalty, Scoring};
 use crate::query::pop;
 use crate::reference::{Reference, Segment};
-use seqloom_align::search::text::WORD_BASES;
+use seqloom_align::search::WORD_BASES;
 
 /// Bases of a piece: two bytes of packed ones.
 const PIECE_BASES: usize = 8;

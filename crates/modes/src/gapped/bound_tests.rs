@@ -9,7 +9,7 @@ use super::*;
 use crate::options::Strands;
 use crate::query::Query;
 use seqloom_align::index::Sequence;
-use seqloom_align::search::text::Genome;
+use seqloom_align::search::Genome;
 
 /// Bases of the genome before the read, and after it.
 const FLANK: usize = 70;

@@ -5,7 +5,7 @@ use crate::by_score::score::Scoring;
 use crate::by_score::seeds::Hit;
 use crate::query::{Query, UNKNOWN, pop};
 use crate::reference::{Reference, Segment, WALL};
-use seqloom_align::search::text::WORD_BASES;
+use seqloom_align::search::WORD_BASES;
 
 /// A read with what it is scored by.
 #[derive(Clone, Copy)]

@@ -8,8 +8,8 @@ use crate::by_score::alignment::Alignment;
 use crate::by_score::mates::Kind;
 use crate::by_score::report::{Report, Which, Wording};
 use crate::placer::{Out, Template};
+use seqloom_align::UNSEARCHED;
 use seqloom_align::engine::Read;
-use seqloom_align::records::UNSEARCHED;
 
 /// Why a read is not searched for: Bowtie 2's YF.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

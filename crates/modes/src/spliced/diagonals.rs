@@ -223,7 +223,7 @@ mod tests {
     use crate::chance::hash;
     use crate::options::Strands;
     use seqloom_align::index::Sequence;
-    use seqloom_align::search::text::Genome;
+    use seqloom_align::search::Genome;
 
     const BASES: usize = 800;
 

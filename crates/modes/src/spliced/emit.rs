@@ -9,7 +9,7 @@ use crate::by_score::report::{Report, Which, Wording};
 use crate::fields::push_number;
 use crate::placer::{Out, Template};
 use crate::query::Query;
-use seqloom_align::records::UNSEARCHED;
+use seqloom_align::UNSEARCHED;
 
 /// MAPQ of a read with one best placement, and with several, as HISAT2's.
 const UNIQUE: u8 = 60;

@@ -1,6 +1,6 @@
 //! The bases at both ends of an intron: what strand its transcript is on, and what it costs.
 
-use seqloom_align::search::text::Genome;
+use seqloom_align::search::Genome;
 
 /// What the ends of an intron are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

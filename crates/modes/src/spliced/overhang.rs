@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use crate::query::UNKNOWN;
-use seqloom_align::search::text::{Genome, WORD_BASES};
+use seqloom_align::search::{Genome, WORD_BASES};
 
 /// Fewest bases of an end that is searched for.
 const LEAST_BASES: usize = 8;

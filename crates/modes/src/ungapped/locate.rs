@@ -6,7 +6,7 @@ use super::scheme::{Leaf, Pieces, Rest};
 use crate::query::{Differences, Query};
 use crate::reference::Reference;
 use seqloom_align::search::lockstep::Search;
-use seqloom_align::search::rows::{Rows, Step, Walk};
+use seqloom_align::search::{Rows, Step, Walk};
 
 /// A placement that counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,8 +3,7 @@
 use std::ops::Range;
 
 use crate::chance::{drawn_rows, hash};
-use seqloom_align::search::lockstep;
-use seqloom_align::search::rows::Interval;
+use seqloom_align::search::{Interval, lockstep};
 
 use super::locate::{Candidate, Context, Placement};
 use super::options::{Acceptance, UngappedOptions};

@@ -5,8 +5,8 @@ use seqloom_format::bam::FIXED_BYTES;
 use crate::fields::{Fixed, MATE_UNMAPPED, PROPER, REVERSE, UNMAPPED, push_decimal, push_number};
 use crate::pairs::{mate_flags, template_length};
 use seqloom_align::engine::Read;
-use seqloom_align::records::{UNSEARCHED, push_bases, push_qualities};
-use seqloom_align::search::text::Genome;
+use seqloom_align::search::Genome;
+use seqloom_align::{UNSEARCHED, push_bases, push_qualities};
 
 use super::locate::Placement;
 use super::pairs::Hit;

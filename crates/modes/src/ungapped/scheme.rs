@@ -10,7 +10,7 @@
 
 use crate::indexed::Tables;
 use crate::query::UNKNOWN;
-use seqloom_align::search::rows::Interval;
+use seqloom_align::search::Interval;
 
 /// Most mismatches that are searched for.
 pub(super) const MOST_MISMATCHES: usize = 4;

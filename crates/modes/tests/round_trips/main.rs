@@ -11,13 +11,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use proptest::prelude::*;
-use seqloom_align::cohort::Pairing;
 use seqloom_align::index::{BuildOptions, IndexSource, build, check, plan};
 use seqloom_align::ingest::{
     self, BatchSink, Batches, HeldLimits, IngestOptions, IngestTrace, LaneInput,
 };
-use seqloom_align::input::tags::InputTags;
-use seqloom_align::records::emit::RecordTags;
+use seqloom_align::{InputTags, Pairing, RecordTags};
 use seqloom_format::bam::{Header, framed_records};
 use seqloom_format::names::{ReadNames, check_read_name};
 use seqloom_format::{PackedTemplates, sam};

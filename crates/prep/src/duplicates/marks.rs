@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use seqloom_format::bam::Flags;
-use seqloom_format::state::{MalformedState, Persist};
+use seqloom_format::{MalformedState, Persist};
 
 use super::{DuplicateMode, PairEnds};
 use crate::partition::numbers::TemplateNumbers;

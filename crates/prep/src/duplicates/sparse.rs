@@ -2,8 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use seqloom_format::persist_fields;
-use seqloom_format::state::MalformedState;
+use seqloom_format::{MalformedState, persist_fields};
 
 use super::{DuplicateMarks, DuplicateMode};
 
@@ -133,7 +132,7 @@ fn join_families(families: &[AtomicU32], mut list: &[u8]) -> Result<(), Malforme
 
 #[cfg(test)]
 mod tests {
-    use seqloom_format::state::Persist;
+    use seqloom_format::Persist;
 
     use super::*;
     use crate::duplicates::{MarkSink, MarkedReads};

@@ -2,7 +2,7 @@
 
 use seqloom_cram::Numbering;
 use seqloom_format::index::IndexBuilder;
-use seqloom_format::state::{MalformedState, Persist};
+use seqloom_format::{MalformedState, Persist};
 
 /// See the module documentation.
 #[derive(Debug)]

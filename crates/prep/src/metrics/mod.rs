@@ -2,8 +2,14 @@
 //! collectors and `samtools stats` count.
 
 mod depth;
-pub mod quality;
+pub(crate) mod quality;
 pub(crate) mod tally;
 
 pub use depth::{DepthSummary, ReferenceDepth};
+pub use quality::{
+    ADAPTERS, AlignmentSummaryCounts, AlignmentSummaryMetrics, Category, CycleBases,
+    GatheredMetrics, GcWindows, Histogram, InsertSizeMetrics, MetricsRequest, MetricsVisitors,
+    PairOrientation, QualityByCycleCounts, QualityDistributionCounts, QualityYieldCounts,
+    ReadGroupNames, ReadLengths, SamtoolsStatsCounts,
+};
 pub use tally::{FlagCounts, ReferenceCounts, TalliedRecord, Tally};

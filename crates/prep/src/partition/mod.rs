@@ -6,7 +6,7 @@ pub(crate) mod frame;
 pub(crate) mod genome_bins;
 pub(crate) mod numbers;
 pub(crate) mod order;
-pub mod redistribute;
+pub(crate) mod redistribute;
 pub(crate) mod store;
 
 pub use collect::{
@@ -16,6 +16,7 @@ pub use collect::{
 pub use genome_bins::GenomeBins;
 pub use numbers::{Numbering, TemplateNumbers};
 pub use order::SortOrder;
+pub use redistribute::NameSample;
 pub use store::{
     Backing, ChunkStore, PhaseResources, SavedStore, SavedValue, StoreScratch, WriteOutError,
     write_out,

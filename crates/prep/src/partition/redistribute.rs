@@ -13,7 +13,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use seqloom_format::bam::{RecordError, RecordRef};
-use seqloom_format::state::{MalformedState, Persist};
+use seqloom_format::{MalformedState, Persist};
 use seqloom_io::spill::SpillError;
 use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::failure::{Failure, lock};
@@ -196,7 +196,7 @@ impl Splitters {
 ///
 /// # Errors
 /// The first failure of any worker.
-pub fn by_name<'a>(
+pub(crate) fn by_name<'a>(
     from: ChunkStore<'a>,
     names: &NameSample,
     order: SortOrder,
@@ -221,7 +221,7 @@ pub fn by_name<'a>(
 ///
 /// # Errors
 /// The first failure of any worker.
-pub fn by_number<'a>(
+pub(crate) fn by_number<'a>(
     from: ChunkStore<'a>,
     numbers: &TemplateNumbers,
     resources: &PhaseResources<'a, '_>,

@@ -1,7 +1,6 @@
 //! What phases keep for a run that goes on after them.
 
-use seqloom_format::persist_fields;
-use seqloom_format::state::{MalformedState, Persist};
+use seqloom_format::{MalformedState, Persist, persist_fields};
 use seqloom_io::Output;
 
 use super::Phase;

@@ -18,7 +18,7 @@ mod write;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use seqloom_format::state::Persist;
+use seqloom_format::Persist;
 use seqloom_io::Output;
 use seqloom_io::spill::SpillError;
 use seqloom_runtime::pool::Stopped;

@@ -6,8 +6,7 @@
 
 use std::sync::Mutex;
 
-use seqloom_format::persist_fields;
-use seqloom_format::state::{MalformedState, Persist};
+use seqloom_format::{MalformedState, Persist, persist_fields};
 use seqloom_runtime::failure::lock;
 
 use super::covariates::{NO_CONTEXT, context_columns};

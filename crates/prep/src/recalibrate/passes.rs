@@ -8,7 +8,7 @@
 
 use std::sync::atomic::Ordering;
 
-use seqloom_format::state::Persist;
+use seqloom_format::Persist;
 use seqloom_runtime::memory::Ledger;
 
 use super::counts::{Counts, Extent};

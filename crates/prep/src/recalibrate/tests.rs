@@ -1,7 +1,7 @@
 //! Counting and applying by hand: small records, and everything that is refused.
 
+use seqloom_format::Persist;
 use seqloom_format::bam::{AuxValue, Header, RecordRef};
-use seqloom_format::state::Persist;
 
 use super::cigar::tests::ops;
 use super::*;

@@ -4,8 +4,7 @@
 use std::io;
 
 use seqloom_format::bam::Header;
-use seqloom_format::persist_fields;
-use seqloom_format::state::{MalformedState, Persist};
+use seqloom_format::{MalformedState, Persist, persist_fields};
 use seqloom_io::spill::{Content, SpillError, SpillExtent};
 use seqloom_runtime::error::{Class, Place, RunError};
 

@@ -11,7 +11,7 @@ use seqloom_prep::duplicates::{
 };
 use seqloom_prep::finish::VisitorSource;
 use seqloom_prep::input::ReferenceSequences;
-use seqloom_prep::metrics::quality::{MetricsRequest, MetricsVisitors};
+use seqloom_prep::metrics::{MetricsRequest, MetricsVisitors};
 use seqloom_prep::recalibrate::{
     Applied, Applier, ApplyOptions, ApplyScratch, CountScratch, Counted, Counter,
     KnownSitesBuilder, RecalibrationOptions, RecalibrationTable, gather, report,

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use seqloom_prep::metrics::quality::{
+use seqloom_prep::metrics::{
     AlignmentSummaryCounts, AlignmentSummaryMetrics, Category, ReadLengths,
 };
 

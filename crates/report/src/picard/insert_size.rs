@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use seqloom_prep::metrics::quality::{InsertSizeMetrics, PairOrientation};
+use seqloom_prep::metrics::{InsertSizeMetrics, PairOrientation};
 
 use super::{Heading, cells_of, decimal, write_whole_columns};
 

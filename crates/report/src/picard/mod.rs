@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
 
 use seqloom_prep::duplicates::{DuplicateSetHistogram, DuplicationMetrics, SetSizes};
-use seqloom_prep::metrics::quality::Histogram;
+use seqloom_prep::metrics::Histogram;
 
 pub use alignment_summary::write_alignment_summary;
 pub use insert_size::write_insert_sizes;

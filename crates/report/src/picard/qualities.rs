@@ -2,9 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use seqloom_prep::metrics::quality::{
-    QualityByCycleCounts, QualityDistributionCounts, QualityYieldCounts,
-};
+use seqloom_prep::metrics::{QualityByCycleCounts, QualityDistributionCounts, QualityYieldCounts};
 
 use super::{Column, Heading, write_whole_columns};
 

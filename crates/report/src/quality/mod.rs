@@ -8,8 +8,7 @@ pub mod run;
 
 use seqloom_format::bam::Reference;
 use seqloom_prep::duplicates::{DuplicateSetHistogram, DuplicationMetrics, Saturation};
-use seqloom_prep::metrics::quality::{GatheredMetrics, GcWindows};
-use seqloom_prep::metrics::{DepthSummary, FlagCounts, Tally};
+use seqloom_prep::metrics::{DepthSummary, FlagCounts, GatheredMetrics, GcWindows, Tally};
 use seqloom_prep::recalibrate::{AppliedCounts, QualityRows};
 
 use crate::page::{Cell, Fact, Figure, PageTable, Section, thousands};

@@ -5,7 +5,7 @@ use seqloom_prep::metrics::ReferenceDepth;
 
 #[test]
 fn nothing_counted_is_a_page_without_numbers() {
-    let metrics = GatheredMetrics::new(seqloom_prep::metrics::quality::MetricsRequest::ALL);
+    let metrics = GatheredMetrics::new(seqloom_prep::metrics::MetricsRequest::ALL);
     let findings = Findings {
         tally: &Tally::default(),
         metrics: &metrics,

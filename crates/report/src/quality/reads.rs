@@ -1,7 +1,6 @@
 //! Reads: counts, read groups, qualities, bases and insert sizes.
 
-use seqloom_prep::metrics::FlagCounts;
-use seqloom_prep::metrics::quality::{ADAPTERS, CycleBases, InsertSizeMetrics};
+use seqloom_prep::metrics::{ADAPTERS, CycleBases, FlagCounts, InsertSizeMetrics};
 
 use super::{Axes, Findings, absent, as_bars, both, figure, line, share, table};
 use crate::page::{Cell, Section};

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use seqloom_format::bam::{Header, RecordRef, framed_records};
 use seqloom_prep::finish::VisitorSource;
 use seqloom_prep::input::ReferenceSequences;
-use seqloom_prep::metrics::quality::{GatheredMetrics, MetricsRequest, MetricsVisitors};
+use seqloom_prep::metrics::{GatheredMetrics, MetricsRequest, MetricsVisitors};
 use seqloom_report::picard;
 use seqloom_report::samtools_stats::write_samtools_stats;
 use seqloom_testkit::referees::{PICARD, Picard};

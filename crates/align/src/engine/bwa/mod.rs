@@ -19,7 +19,7 @@
 //! three stages. Positions are in *doubled coordinates* (see [`regions`]).
 
 mod batch;
-pub mod certified;
+mod certified;
 mod chain;
 mod cigar;
 mod emission;
@@ -41,6 +41,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 pub use batch::Candidates;
+pub use certified::{CertifiedReads, Verdict, WORKER_BYTES};
 use emission::{Batch, BatchCodes, CohortModel, EmitScratch, Emitter};
 use extend::{ExtendedSeed, Extender, ExtensionContext, KnownChain};
 pub use options::{BwaOptions, InsertSize, Preset};
@@ -53,9 +54,7 @@ use crate::index::{
     FastTable, FastTableError, IndexError, IndexParts, IndexSource, KmerTable, Loaded,
 };
 use crate::search::rows::Rows;
-use certified::{
-    CertifiedPath, CertifiedReads, CertifiedScratch, KnownRegion, MainChain, SearchIndex,
-};
+use certified::{CertifiedPath, CertifiedScratch, KnownRegion, MainChain, SearchIndex};
 
 use super::{CohortEngine, EngineError, EngineReads, Read, RecordSink, SeededBatch};
 

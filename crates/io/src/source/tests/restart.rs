@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use seqloom_format::state::Persist;
+use seqloom_format::Persist;
 
 use super::{bgzf, file, gzip};
 use crate::source::SourceError;

@@ -14,8 +14,7 @@ mod unit;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 
-use seqloom_format::persist_fields;
-use seqloom_format::state::{MalformedState, Persist};
+use seqloom_format::{MalformedState, Persist, persist_fields};
 
 pub(super) use unit::{DepthWorker, UnitDepth};
 

@@ -2,7 +2,7 @@
 
 use std::ops::AddAssign;
 
-use seqloom_format::state::{MalformedState, Persist};
+use seqloom_format::{MalformedState, Persist};
 
 use super::padded::{LANES, Padded};
 

@@ -5,8 +5,7 @@
 //! supplementary alignments are not.
 
 use seqloom_format::bam::Flags;
-use seqloom_format::persist_fields;
-use seqloom_format::state::{MalformedState, Persist};
+use seqloom_format::{MalformedState, Persist, persist_fields};
 
 use super::cycle_sums::{CycleSums, Lengths};
 use super::observed::{NO_CALL, Observed, QualitySums};

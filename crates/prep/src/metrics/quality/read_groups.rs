@@ -104,12 +104,12 @@ impl ReadGroupCounts {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReadGroupsCounts(pub Vec<ReadGroupCounts>);
 
-impl seqloom_format::state::Persist for ReadGroupsCounts {
+impl seqloom_format::Persist for ReadGroupsCounts {
     fn save(&self, out: &mut Vec<u8>) {
         self.0.save(out);
     }
 
-    fn load(bytes: &mut &[u8]) -> Result<Self, seqloom_format::state::MalformedState> {
+    fn load(bytes: &mut &[u8]) -> Result<Self, seqloom_format::MalformedState> {
         Ok(Self(Vec::load(bytes)?))
     }
 }

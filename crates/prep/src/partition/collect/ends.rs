@@ -3,8 +3,7 @@
 use std::sync::Mutex;
 
 use seqloom_format::bam::{RecordRef, framed_records};
-use seqloom_format::persist_fields;
-use seqloom_format::state::MalformedState;
+use seqloom_format::{MalformedState, persist_fields};
 use seqloom_io::spill::SpillError;
 use seqloom_runtime::failure::lock;
 

@@ -6,8 +6,7 @@ mod ends;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use seqloom_format::bam::{RecordError, RecordRef, framed_records};
-use seqloom_format::state::MalformedState;
-use seqloom_format::{PackedTemplates, persist_fields};
+use seqloom_format::{MalformedState, PackedTemplates, persist_fields};
 use seqloom_io::spill::SpillError;
 use seqloom_runtime::error::{Class, Place, RunError};
 

@@ -3,8 +3,7 @@
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use seqloom_format::persist_fields;
-use seqloom_format::state::{MalformedState, Persist};
+use seqloom_format::{MalformedState, Persist, persist_fields};
 use seqloom_io::spill::{Content, SpillError, SpillExtent};
 use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::failure::{Failure, lock};

@@ -31,9 +31,9 @@ enum MatchPhase {
 }
 
 impl LongestMatch {
-    /// From past base `end - 1` down to base `limit`, [`KmerTable::string_bases`] away or more.
+    /// From past base `end - 1` down to base `limit`, [`KmerTable::kmer_bases`] away or more.
     ///
-    /// [`KmerTable::string_bases`]: crate::index::KmerTable::string_bases
+    /// [`KmerTable::kmer_bases`]: crate::index::KmerTable::kmer_bases
     pub(super) fn backwards(end: usize, limit: usize, least: u64) -> Self {
         Self::new(true, end, limit, least)
     }
