@@ -38,7 +38,11 @@ wheel: ## the package for Python with the program in it, dist/seqloom-*.whl
 	python/wheel.sh "$(TARGET)/$(PROFILE)/seqloom" "$(TARGET)/$(PROFILE)/lib_native.so" "$(DIST)" \
 		"$(TARGET)/wheel-tools"
 
-demo: build ## simulate a genome and reads, align, prepare, judge against the truth
+# Only what the demo needs is built: neither raw signal nor Arrow. A program that has them keeps them.
+DEMO_FEATURES = $$("$(TARGET)/$(PROFILE)/seqloom" columns --help > /dev/null 2>&1 || echo --no-default-features)
+
+demo: ## simulate a genome and reads, align, prepare, judge against the truth
+	$(CARGO) build --profile $(PROFILE) $(DEMO_FEATURES) -p seqloom -p seqloom-testkit
 	tests/demo.sh "$(TARGET)/$(PROFILE)" "$(OUT)"
 
 demo-cluster: build needs ## the demo's reads on three Ray nodes of this machine, one of which is killed

@@ -19,9 +19,11 @@ mod prep;
 mod processor;
 mod read_names;
 mod recalibration;
+#[cfg(feature = "signal")]
 mod region;
 mod same_file;
 mod shard;
+#[cfg(feature = "signal")]
 mod signal;
 mod topology;
 
@@ -69,6 +71,7 @@ enum Command {
     #[command(subcommand)]
     Fastq(fastq::FastqCommand),
     /// Nanopore raw signal: SLOW5, BLOW5, FAST5, POD5
+    #[cfg(feature = "signal")]
     #[command(subcommand)]
     Signal(signal::SignalCommand),
     /// The machine: nodes, cores, distances, memory, page sizes, and what of it may be used
@@ -84,12 +87,14 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         _words: Vec<String>,
     },
+    #[cfg(feature = "signal")]
     #[command(name = signal::fast5_worker::NAME, hide = true)]
     Fast5Worker(signal::fast5_worker::WorkerArguments),
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    #[cfg(feature = "signal")]
     if let Some(Command::Fast5Worker(arguments)) = arguments.command {
         return signal::fast5_worker::run(&arguments);
     }
@@ -118,6 +123,7 @@ fn run(command: Command, console: &Console) -> seqloom_terminal::Result<()> {
         Command::Columns(arguments) => columns::run(&arguments, console),
         Command::Shard(command) => shard::run(&command, console),
         Command::Fastq(command) => fastq::run(&command, console),
+        #[cfg(feature = "signal")]
         Command::Signal(command) => signal::run(&command, console),
         Command::Topology(arguments) => topology::run(&arguments, console),
         Command::Completions(arguments) => {
@@ -127,6 +133,7 @@ fn run(command: Command, console: &Console) -> seqloom_terminal::Result<()> {
             manual_pages::manual(&arguments, Arguments::command(), console)
         }
         Command::Lab { .. } => Err(UsageError(NO_LAB.to_owned()).into()),
+        #[cfg(feature = "signal")]
         Command::Fast5Worker(_) => Ok(()), // it has run, without a console
     }
 }

@@ -19,6 +19,7 @@ impl ReadNameArguments {
     }
 
     /// Whether reads may be renamed.
+    #[cfg(feature = "signal")]
     pub(crate) fn is_given(&self) -> bool {
         self.mend_names
     }

@@ -271,6 +271,7 @@ impl OutputArguments {
 ///
 /// # Errors
 /// It is one.
+#[cfg(feature = "signal")]
 pub(crate) fn refuse_cram(output: &Path) -> Result<(), UsageError> {
     if output.extension().is_none_or(|suffix| !suffix.eq_ignore_ascii_case("cram")) {
         return Ok(());
