@@ -12,8 +12,7 @@ use seqloom_format::bam::{AuxFields, Flags, RecordRef};
 use seqloom_modes::gapped::{
     Effort, GapPenalty, GappedEngine, GappedOptions, Growth, LengthFunction, MateOptions, Scoring,
 };
-use seqloom_modes::options::{Reported, Strands};
-use seqloom_modes::pairs::{Orientation, PairOptions};
+use seqloom_modes::{Orientation, PairOptions, Reported, Strands};
 
 /// A read and its qualities.
 pub(crate) type TestRead = (Vec<u8>, Vec<u8>);

@@ -9,7 +9,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 
 use exercise::{Bench, TestRead, benches, fuzzed, usual};
 use proptest::prelude::*;
-use seqloom_modes::options::{Reported, Strands};
+use seqloom_modes::{Reported, Strands};
 
 static BENCHES: LazyLock<Mutex<Vec<Bench>>> = LazyLock::new(|| Mutex::new(benches()));
 

@@ -23,9 +23,8 @@ use seqloom_io::alignments::{
     AlignmentFetch, AlignmentOptions, AlignmentScratch, AlignmentSource, RecordCheck,
 };
 use seqloom_io::source::{Fetch, FetchScratch, ReadSource, SequenceCheck, SourceOptions};
-use seqloom_modes::options::{Reported, Strands};
-use seqloom_modes::pairs::{Orientation, PairOptions};
 use seqloom_modes::ungapped::{Acceptance, UngappedEngine, UngappedOptions};
+use seqloom_modes::{Orientation, PairOptions, Reported, Strands};
 use seqloom_runtime::placement::Plan;
 use seqloom_testkit::hostile::{self, HostileOptions};
 use seqloom_testkit::random::Random;

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use seqloom_align::engine::{Origin, RecordSink};
 use seqloom_align::index::IndexSource;
 use seqloom_format::bam::Flags;
+use seqloom_modes::Strands;
 use seqloom_modes::gapped::Scoring;
-use seqloom_modes::options::Strands;
 use seqloom_modes::spliced::{
     Intron, IntronOptions, IntronTable, LibraryStrand, SplicedEngine, SplicedOptions, StrandTag,
 };

@@ -7,9 +7,8 @@ use std::fs;
 use seqloom_align::engine::{BatchEngine, EngineReads, Origin, Read, RecordSink};
 use seqloom_align::index::{BuildOptions, IndexSource, build, check, plan};
 use seqloom_format::bam::{AuxFields, Flags, RecordRef};
-use seqloom_modes::options::{Reported, Strands};
-use seqloom_modes::pairs::{Orientation, PairOptions};
 use seqloom_modes::ungapped::{Acceptance, SeedAcceptance, UngappedEngine, UngappedOptions};
+use seqloom_modes::{Orientation, PairOptions, Reported, Strands};
 
 /// Sequence, position, reverse strand, mismatches.
 pub(crate) type Place = (usize, usize, bool, u32);

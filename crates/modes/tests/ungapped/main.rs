@@ -9,8 +9,8 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use exercise::{Bench, TestRead, all, benches, compare, fuzzed};
 use proptest::prelude::*;
 use seqloom_format::bam::RecordRef;
-use seqloom_modes::options::{Reported, Strands};
 use seqloom_modes::ungapped::{Acceptance, SeedAcceptance, UngappedOptions};
+use seqloom_modes::{Reported, Strands};
 use seqloom_testkit::random::Random;
 
 /// A genome with repeats, some of them mirrored and nearly the same, holes, and short sequences.

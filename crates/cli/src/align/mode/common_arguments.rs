@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use seqloom_modes::options::{Reported, Strands};
+use seqloom_modes::{Reported, Strands};
 
 use crate::given::first_given;
 

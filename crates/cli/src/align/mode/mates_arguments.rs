@@ -1,7 +1,7 @@
 //! The options of mates, in the modes that are not bwa's.
 
 use seqloom_modes::gapped::MateOptions;
-use seqloom_modes::pairs::{Orientation, PairOptions};
+use seqloom_modes::{Orientation, PairOptions};
 use seqloom_terminal::UsageError;
 
 use crate::given::first_given;

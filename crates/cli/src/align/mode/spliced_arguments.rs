@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use seqloom_align::index::IndexInfo;
 use seqloom_io::known_introns;
+use seqloom_modes::Reported;
 use seqloom_modes::gapped::MateOptions;
-use seqloom_modes::options::Reported;
 use seqloom_modes::spliced::{Intron, IntronOptions, LibraryStrand, SplicedOptions, StrandTag};
 use seqloom_terminal::{Console, UsageError};
 
