@@ -11,9 +11,7 @@ use arrow_array::builder::{ListBuilder, StringBuilder, UInt8Builder};
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, Schema};
 use seqloom_format::ReadSpans;
-use seqloom_io::source::{
-    Container, FetchScratch, InputBlock, ReadSource, SequenceCheck, SourceOptions,
-};
+use seqloom_io::source::{FetchScratch, InputBlock, ReadSource, SequenceCheck, SourceOptions};
 
 use seqloom_runtime::schedule::Fetch;
 
@@ -96,8 +94,10 @@ pub fn write(
     let options = SourceOptions { keep_comments, ..options.clone() };
     let open = |path: &PathBuf| {
         let source = ReadSource::open(std::slice::from_ref(path), options.clone())?;
-        if source.format(0).container == Container::Bam {
-            let problem = "this is BAM: its columns are those of alignments".to_owned();
+        let container = source.format(0).container;
+        if container.has_records() {
+            let problem =
+                format!("this is {}: its columns are those of alignments", container.name());
             return Err(ColumnsError::Inputs { path: source.path(0).to_path_buf(), problem });
         }
         Ok(source)

@@ -44,7 +44,7 @@ mod sys;
 pub mod text;
 mod twice;
 
-/// Reads of FASTQ, FASTA and unaligned BAM, claimed in chunks by many workers.
+/// Reads of FASTQ, FASTA and unaligned BAM and CRAM, claimed in chunks by many workers.
 pub use source::{Fetch, FetchScratch, InputBlock, ReadSource, SourceError, SourceOptions};
 
 /// Alignments of BAM and SAM, likewise.

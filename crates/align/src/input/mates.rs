@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 
 use seqloom_format::MateOfPair;
-use seqloom_io::source::{Container, InputBlock, ReadSource};
+use seqloom_io::source::{InputBlock, ReadSource};
 
 use crate::input::error::CohortError;
 
@@ -43,12 +43,12 @@ pub struct MateOrder {
 }
 
 impl MateOrder {
-    /// For the BAM file of `source`; `None` if it is none.
+    /// For the BAM or CRAM of `source`; `None` if it is neither.
     #[must_use]
     pub fn of(source: &ReadSource) -> Option<Self> {
-        let is_bam = source.lanes() == 1 && source.format(0).container == Container::Bam;
+        let has_records = source.lanes() == 1 && source.format(0).container.has_records();
         let claims = source.header().and_then(|header| header.sort_order());
-        is_bam.then(|| Self {
+        has_records.then(|| Self {
             path: source.path(0).display().to_string(),
             is_sorted_by_coordinate: claims == Some(b"coordinate"),
             name: Vec::new(),

@@ -46,8 +46,8 @@ pub(crate) struct AlignArguments {
     /// Prefix of the index: the FASTA that `seqloom index` was given
     #[arg(value_name = "REF")]
     pub(crate) reference: PathBuf,
-    /// FASTQ (plain, gzip, BGZF, zstd), FASTA or unaligned BAM (aligned BAM, grouped by name, is
-    /// aligned anew); `-` is standard input
+    /// FASTQ (plain, gzip, BGZF, zstd), FASTA, or unaligned BAM or CRAM (aligned BAM, grouped by
+    /// name, is aligned anew); `-` is standard input
     #[arg(value_name = "R1", required_unless_present = "sheet")]
     pub(crate) first: Option<PathBuf>,
     /// Mates, in the same order; refused where the numbers after names (/1, 1:N:0) say otherwise.
@@ -200,7 +200,7 @@ pub(crate) struct NamesArguments {
 #[command(next_help_heading = "Input")]
 pub(crate) struct InputArguments {
     /// Read group line, such as '@RG\tID:a\tSM:s\tLB:l' (`\t` is expanded); replaces those of
-    /// unaligned BAM
+    /// unaligned BAM or CRAM
     #[arg(short = 'R', long, value_name = "LINE", value_parser = read_group_line)]
     pub(crate) read_group: Option<String>,
     /// Mates are next to each other in one file; reads without a neighbour of their name are single

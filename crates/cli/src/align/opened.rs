@@ -10,7 +10,7 @@ use seqloom_align::{
 use seqloom_format::bam::Header;
 use seqloom_io::source::{
     Compression, Container, Fetch, FetchScratch, FileStart, InputBlock, ReadSource, RestartPoint,
-    SourceOptions,
+    SequenceCheck, SourceError, SourceOptions,
 };
 use seqloom_prep::partition::GenomeBins;
 use seqloom_runtime::machine;
@@ -20,8 +20,9 @@ use super::arguments::AlignArguments;
 use super::header::{self, HeaderParts};
 use super::lanes::{self, InputLane};
 use super::memory::{Demand, mean_read_bases};
+use crate::cram_input::{max_container_bytes, waiting_bytes};
 use crate::output::command_line;
-use crate::output::run::header_bytes;
+use crate::output::run::{default_memory, header_bytes};
 
 /// Blocks looked at for a read that shows the read length; empty reads may fill many.
 const MAX_FIRST_BLOCKS: usize = 16;
@@ -124,7 +125,8 @@ impl OpenedLanes {
         let (mut reads, mut warnings) = (Vec::new(), Vec::new());
         for lane in inputs {
             let source = open_source(arguments, &lane.files, start)?;
-            let first = fetch_first(&source)?;
+            let mut first = fetch_first(&source)?;
+            check_first_container(&source, &mut first)?;
             check_mates(&source, &first)?;
             let umi = umi_rules(arguments, &source, &lane)?;
             if let (Some(umi), Start::Beginning | Start::Scan { .. }) = (&umi, start) {
@@ -172,10 +174,12 @@ impl OpenedLanes {
         loaded_bytes: u64,
     ) -> Demand {
         let lanes = &self.lanes;
+        let containers = lanes.iter().map(|lane| lane.source.container_bytes()).max();
+        let container_bytes = waiting_bytes(containers.unwrap_or(0), threads);
         Demand {
             index_bytes: index.memory_bytes,
             replicas: 1,
-            loaded_bytes: loaded_bytes + header_bytes(&self.header, threads),
+            loaded_bytes: loaded_bytes + container_bytes + header_bytes(&self.header, threads),
             threads,
             cores: machine::available_cores(),
             pairing: if arguments.mode.holds_cohorts() {
@@ -219,20 +223,24 @@ fn open_source(
         Start::Scan { restart_every_bytes } => (Vec::new(), Some(restart_every_bytes)),
         Start::Part(part) => (part.starts(), None),
     };
+    let threads = arguments.run.threads.unwrap_or_else(machine::available_cores);
+    let memory = arguments.run.memory.unwrap_or_else(default_memory);
     let options = SourceOptions {
         keep_comments: arguments.input.append_comments,
         assume_phred33: arguments.input.assume_phred33,
         phred64: arguments.input.phred64,
         names: arguments.input.read_names.policy(),
         max_text_bytes: MAX_READ_BYTES,
+        max_container_bytes: max_container_bytes(memory, threads),
         restart_every_bytes,
         ..SourceOptions::default()
     };
     let source = ReadSource::open_at(files, options, &starts)?;
     let wants_names = arguments.sheet.is_some() || arguments.names.rg_from_names;
-    if wants_names && is_bam(&source) {
+    if wants_names && has_records(&source) {
         let what = if arguments.sheet.is_some() { "a sheet has" } else { "--rg-from-names is for" };
-        let text = format!("{}: {what} FASTQ, and this is BAM", source.path(0).display());
+        let (path, is) = (source.path(0).display(), source.format(0).container.name());
+        let text = format!("{path}: {what} FASTQ, and this is {is}");
         return Err(UsageError(text).into());
     }
     refuse_phred64(arguments, &source)?;
@@ -283,15 +291,16 @@ fn most_held(lanes: &[Lane]) -> Pairing {
     paired.unwrap_or(Pairing::Single)
 }
 
-fn is_bam(source: &ReadSource) -> bool {
-    matches!(source.format(0).container, Container::Bam)
+/// Whether the reads are those of BAM or CRAM.
+fn has_records(source: &ReadSource) -> bool {
+    source.format(0).container.has_records()
 }
 
-/// Unaligned BAM says itself which reads are mates.
+/// Unaligned BAM and CRAM say themselves which reads are mates.
 fn pairing(arguments: &AlignArguments, source: &ReadSource) -> Pairing {
     if source.lanes() == 2 {
         Pairing::TwoFiles
-    } else if arguments.input.interleaved || is_bam(source) {
+    } else if arguments.input.interleaved || has_records(source) {
         Pairing::Adjacent
     } else {
         Pairing::Single
@@ -321,9 +330,9 @@ fn refuse_umi(
             "read structures, and --umi-prefix is for names and comments"
         }
         UmiSource::Name => return Ok(()),
-        UmiSource::Comment(_) if is_bam(source) => "comments, and this is BAM",
+        UmiSource::Comment(_) if has_records(source) => "comments, which are those of FASTQ",
         UmiSource::Comment(_) => return Ok(()),
-        UmiSource::Reads(_) if is_bam(source) => "read structures, and this is BAM",
+        UmiSource::Reads(_) if has_records(source) => "read structures, which are for FASTQ",
         UmiSource::Reads(_) if arguments.input.interleaved || !arguments.mode.mode.is_bwa() => {
             "read structures, which do not go with -p and --mode"
         }
@@ -358,7 +367,7 @@ fn look_at_first(
 }
 
 fn input_tags(arguments: &AlignArguments, source: &ReadSource) -> InputTags {
-    if is_bam(source) {
+    if has_records(source) {
         InputTags::Fields
     } else if arguments.input.append_comments {
         InputTags::Comments
@@ -402,8 +411,11 @@ fn count_reads(
 }
 
 /// A bound of the reads of a lane: what the bytes of its files can hold of reads as long as the
-/// first. `None` where it is a pipe.
+/// first. `None` where it is a pipe, and of CRAM, whose records may take no bytes at all.
 fn reads_of_files(source: &ReadSource, first: &[InputBlock]) -> Option<u64> {
+    if source.format(0).container == Container::Cram {
+        return None;
+    }
     let inflated = (0..source.lanes()).map(|file| most_inflated(source.format(file).compression));
     let bytes = source.total_bytes()?.saturating_mul(inflated.max()?);
     Some(bytes / least_record_bytes(source.format(0).container, mean_read_bases(first)))
@@ -427,7 +439,7 @@ fn least_record_bytes(container: Container, bases: u64) -> u64 {
         Container::Fastq | Container::WrappedFastq => 6 + 2 * bases,
         Container::Fasta => 3 + bases,
         // Block size, fixed fields, a name of one letter; two bases a byte, qualities.
-        Container::Bam => 4 + 32 + 2 + bases.div_ceil(2) + bases,
+        Container::Bam | Container::Cram => 4 + 32 + 2 + bases.div_ceil(2) + bases,
     }
 }
 
@@ -437,6 +449,16 @@ fn check_mates(source: &ReadSource, first: &[InputBlock]) -> seqloom_terminal::R
         first.iter().try_for_each(|block| mates.accept(block))?;
     }
     Ok(())
+}
+
+/// What is wrong with the first container of CRAM, as that its reads are aligned, shows before the
+/// index is loaded.
+fn check_first_container(source: &ReadSource, first: &mut [InputBlock]) -> Result<(), SourceError> {
+    if source.format(0).container != Container::Cram {
+        return Ok(());
+    }
+    let mut check = SequenceCheck::new(source, 0);
+    first.iter_mut().try_for_each(|block| check.accept(source, block))
 }
 
 /// The first block of reads, and what came on the way to it.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use seqloom_io::source::{Container, ReadSource, SourceError, SourceOptions};
+use seqloom_io::source::{ReadSource, SourceError, SourceOptions};
 use seqloom_signal::store::{self, OpenOptions, StoreError};
 
 use super::arguments::Kind;
@@ -25,7 +25,8 @@ pub(super) fn of(path: &PathBuf) -> seqloom_terminal::Result<Kind> {
     }
     let opened = ReadSource::open(std::slice::from_ref(path), SourceOptions::default());
     match opened.map(|source| source.format(0).container) {
-        Ok(Container::Bam) | Err(SourceError::Unsupported { .. }) => Ok(Kind::Alignments),
+        Ok(container) if container.has_records() => Ok(Kind::Alignments),
+        Err(SourceError::Unsupported { .. }) => Ok(Kind::Alignments),
         Ok(_) => Ok(Kind::Reads),
         Err(error) => Err(error.into()),
     }

@@ -20,7 +20,7 @@ const ENGINE_US: f64 = 50.0;
     is malformed.\n\nExample:\n  seqloom fastq check sample_R1.fastq.gz sample_R2.fastq.gz"
 )]
 pub(crate) struct CheckArguments {
-    /// FASTQ (or FASTA, unaligned BAM), plain, gzip, BGZF or zstd
+    /// FASTQ (or FASTA, unaligned BAM or CRAM), plain, gzip, BGZF or zstd
     #[arg(value_name = "FILE", required = true)]
     inputs: Vec<PathBuf>,
 }
@@ -103,6 +103,7 @@ fn describe(path: &Path, found: &Found) -> String {
         Container::WrappedFastq => "FASTQ with wrapped lines",
         Container::Fasta => "FASTA",
         Container::Bam => "unaligned BAM",
+        Container::Cram => "unaligned CRAM",
     };
     let compression = match format.compression {
         Compression::Plain => "not compressed".to_owned(),
@@ -143,6 +144,9 @@ fn scaling(path: &Path, found: &Found) -> String {
             "one thread at a time finds where reads end",
             format!("unwrap it once: `seqtk seq -l0 {name} | bgzip -c > unwrapped.fq.gz`"),
         ),
+        (Container::Cram, _) => {
+            ("one thread at a time reads containers, and others decode them", "none".to_owned())
+        }
         (Container::Fasta | Container::Bam, _) => {
             ("one thread at a time cuts the input into reads", "none".to_owned())
         }

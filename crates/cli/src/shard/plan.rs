@@ -175,7 +175,7 @@ pub(super) fn make(request: Request<'_>, console: &Console) -> seqloom_terminal:
     let opened = OpenedLanes::open(align, lanes, &index, start)?;
     opened.warn(console);
     for lane in &opened.lanes {
-        unsupported::refuse_bam(&lane.source, who)?;
+        unsupported::refuse_records(&lane.source, who)?;
         unsupported::advise(&lane.source, console);
     }
     let references = opened.header.references();

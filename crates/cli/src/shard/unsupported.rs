@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use seqloom_io::source::{Compression, Container, ReadSource};
+use seqloom_io::source::{Compression, ReadSource};
 use seqloom_terminal::{Console, UsageError};
 
 use crate::align::AlignArguments;
@@ -50,18 +50,19 @@ pub(super) fn refuse_options(align: &AlignArguments, who: &str) -> Result<(), Us
     }
 }
 
-/// Refuses unaligned BAM, which has no place where a shard could start.
+/// Refuses unaligned BAM and CRAM, which have no place where a shard could start.
 ///
 /// # Errors
-/// It is BAM.
-pub(super) fn refuse_bam(source: &ReadSource, who: &str) -> Result<(), UsageError> {
-    let is_bam = |lane: &usize| source.format(*lane).container == Container::Bam;
-    match (0..source.lanes()).find(is_bam) {
+/// It is either.
+pub(super) fn refuse_records(source: &ReadSource, who: &str) -> Result<(), UsageError> {
+    let has_records = |lane: &usize| source.format(*lane).container.has_records();
+    match (0..source.lanes()).find(has_records) {
         None => Ok(()),
         Some(lane) => Err(UsageError(format!(
-            "{}: {who} reads FASTQ or FASTA, not BAM; convert it with `samtools fastq`, or use \
+            "{}: {who} reads FASTQ or FASTA, not {}; convert it with `samtools fastq`, or use \
              `seqloom align` alone",
-            source.path(lane).display()
+            source.path(lane).display(),
+            source.format(lane).container.name()
         ))),
     }
 }

@@ -18,6 +18,7 @@ mod command_line;
 mod cram;
 mod cram_hostile;
 mod cram_input;
+mod cram_reads;
 mod deflate_readers;
 mod determinism;
 mod digests;

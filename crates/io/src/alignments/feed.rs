@@ -8,7 +8,7 @@ use seqloom_format::sam::ReferenceNames;
 use super::chunk::BlockPlace;
 use super::opening::{self, Opened};
 use super::{AlignmentError, AlignmentFormat, AlignmentOptions};
-use crate::cram::{CramInput, CramLimits};
+use crate::cram::{CramInput, CramLimits, Reader};
 use crate::source::claims::Chunks;
 use crate::source::lane::{BGZF_RATIO, MAX_BGZF_CHUNK_BYTES};
 use crate::source::raw::Input;
@@ -101,6 +101,7 @@ pub(super) fn feed(
             let limits = CramLimits {
                 container_bytes: options.max_container_bytes,
                 allow_truncated: options.allow_truncated,
+                for_whom: Reader::Alignments,
             };
             let rest = (text, header_bytes, fault);
             Way::Containers(Box::new(CramInput::open(reader, rest, header.clone(), limits)?))

@@ -96,7 +96,7 @@ fn read_header(
     let header = match format {
         AlignmentFormat::Bam => decode_bam(text, ended),
         AlignmentFormat::Sam => parse_sam(text, ended),
-        AlignmentFormat::Cram => match cram::read_header(text, ended) {
+        AlignmentFormat::Cram => match cram::read_header(text, ended, cram::Reader::Alignments) {
             Ok(header) => Ok(header.map(|(header, bytes)| (header, bytes, 0))),
             Err(HeaderFault::Text(fault)) => Err(fault),
             Err(HeaderFault::Container(fault)) => {

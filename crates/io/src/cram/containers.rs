@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use seqloom_cram::read::{ContainerHead, HEAD_BYTES, Problem, Wants};
 
-use super::error::ContainerFault;
+use super::error::{ContainerFault, Reader};
+use super::input::CramLimits;
 use crate::source::error::SourceError;
 use crate::source::poll;
 use crate::source::reader::{Fill, TextReader, Truncation};
@@ -65,18 +66,30 @@ pub(super) struct Containers {
     most_bytes: usize,
     /// Nothing is read.
     is_void: bool,
+    /// Who reads them.
+    for_whom: Reader,
 }
 
 impl Containers {
     /// The containers of `reader` from the byte `byte` on, of which `text` is read already.
-    pub(super) fn new(reader: TextReader, text: Vec<u8>, byte: u64, most_bytes: usize) -> Self {
+    pub(super) fn new(reader: TextReader, text: Vec<u8>, byte: u64, limits: CramLimits) -> Self {
         let raw_reported = reader.raw_offset().saturating_sub(text.len() as u64);
-        Self { reader, text, byte, index: 0, raw_reported, fault: None, most_bytes, is_void: false }
+        Self {
+            reader,
+            text,
+            byte,
+            index: 0,
+            raw_reported,
+            fault: None,
+            most_bytes: limits.container_bytes,
+            is_void: false,
+            for_whom: limits.for_whom,
+        }
     }
 
     /// None at all.
-    pub(super) fn none(reader: TextReader) -> Self {
-        Self { is_void: true, ..Self::new(reader, Vec::new(), 0, 0) }
+    pub(super) fn none(reader: TextReader, limits: CramLimits) -> Self {
+        Self { is_void: true, ..Self::new(reader, Vec::new(), 0, limits) }
     }
 
     /// Sets the size of the largest container.
@@ -209,6 +222,6 @@ impl Containers {
             let truncation = Truncation { byte: self.byte, problem: problem.to_owned() };
             return ContainerPiece { truncation: Some(truncation), ..self.last(None) };
         }
-        self.last(Some(ContainerFault::cut(problem)))
+        self.last(Some(ContainerFault::cut(problem, self.for_whom)))
     }
 }

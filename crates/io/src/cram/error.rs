@@ -11,6 +11,37 @@ const DAMAGED: &str = "the file is damaged: copy it again from its source";
 /// What to do where this program does not read what others do.
 const PIPE: &str = "pipe it in: `samtools view -u FILE | seqloom ... -`";
 
+/// Who reads the records, and what can be done about what is wrong with them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reader {
+    /// What takes alignments: it has a reference, and may allow an input that was cut off.
+    Alignments,
+    /// What aligns them, which takes no bases of another reference.
+    Reads,
+}
+
+impl Reader {
+    pub(crate) fn cut_hint(self) -> &'static str {
+        match self {
+            Self::Alignments => {
+                "the file was probably cut short while it was copied or written; with \
+                 --allow-truncated the containers before it are read"
+            }
+            Self::Reads => "the file was probably cut short while it was copied or written",
+        }
+    }
+
+    pub(crate) fn reference_hint(self) -> &'static str {
+        match self {
+            Self::Alignments => "name the FASTA that the file was written with: --reference",
+            Self::Reads => {
+                "reads are taken from CRAM where they are not aligned; others are piped in: \
+                 `samtools view -u -T FASTA FILE | seqloom ... -`"
+            }
+        }
+    }
+}
+
 /// What is wrong with a container.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContainerFault {
@@ -24,10 +55,8 @@ pub struct ContainerFault {
 
 impl ContainerFault {
     /// Something that ends too early.
-    pub(crate) fn cut(problem: &str) -> Self {
-        let hint = "the file was probably cut short while it was copied or written; with \
-                    --allow-truncated the containers before it are read";
-        Self { byte: 0, problem: problem.to_owned(), hint: Some(hint) }
+    pub(crate) fn cut(problem: &str, reader: Reader) -> Self {
+        Self { byte: 0, problem: problem.to_owned(), hint: Some(reader.cut_hint()) }
     }
 
     /// What a decoder says of `byte`, where no sequence has to be named.

@@ -10,7 +10,7 @@ use seqloom_cram::read::{
 use seqloom_format::bam::{Header, HeaderError, LineFault, MAX_HEADER_LINE_BYTES};
 
 use super::containers::{CUT_CONTAINER, ContainerPiece, Containers, MISSING_END};
-use super::error::{BadContainer, ContainerFault, innermost};
+use super::error::{BadContainer, ContainerFault, Reader, innermost};
 use super::{InputBases, MAX_CONTAINER_BYTES};
 use crate::source::error::SourceError;
 use crate::source::opening::MAX_HEADER_BYTES;
@@ -27,6 +27,7 @@ pub(crate) struct CramLimits {
     /// When their blocks are inflated, and as records.
     pub(crate) container_bytes: usize,
     pub(crate) allow_truncated: bool,
+    pub(crate) for_whom: Reader,
 }
 
 /// A worker's memory.
@@ -70,12 +71,13 @@ impl SequenceBases for NoBases {
 pub(crate) fn read_header(
     text: &[u8],
     has_ended: bool,
+    for_whom: Reader,
 ) -> Result<Option<(Header, usize)>, HeaderFault> {
     let at =
         |byte: usize, problem: &Problem| HeaderFault::Container(ContainerFault::of(byte, problem));
     let more = || {
         if has_ended {
-            Err(HeaderFault::Container(ContainerFault::cut(CUT_CONTAINER)))
+            Err(HeaderFault::Container(ContainerFault::cut(CUT_CONTAINER, for_whom)))
         } else {
             Ok(None)
         }
@@ -129,12 +131,13 @@ impl CramInput {
         if let Some(size) = input.size
             && is_plain
             && !limits.allow_truncated
-            && let Some(bad) = missing_end(&input, start, size)?
+            && let Some(bad) = missing_end(&input, start, size, limits.for_whom)?
         {
             return Err(OpenFault::Container(Box::new(bad)));
         }
         let first = ContainerPlace { byte: start, before: 0 };
-        let mut containers = Containers::new(reader, text, start, MAX_CONTAINER_BYTES);
+        let unlimited = CramLimits { container_bytes: MAX_CONTAINER_BYTES, ..limits };
+        let mut containers = Containers::new(reader, text, start, unlimited);
         let wants = containers.look(fault);
         let larger = wants.raw_bytes.saturating_mul(LARGER_CONTAINERS);
         let larger = usize::try_from(larger).unwrap_or(usize::MAX);
@@ -185,10 +188,11 @@ impl CramInput {
             reader
         };
         let Some(place) = place else {
-            self.lane = InTurn::new(Containers::none(reader(size)));
+            self.lane = InTurn::new(Containers::none(reader(size), self.limits));
             return Ok(());
         };
-        let from = Containers::new(reader(place.byte), Vec::new(), place.byte, self.most_bytes);
+        let limits = CramLimits { container_bytes: self.most_bytes, ..self.limits };
+        let from = Containers::new(reader(place.byte), Vec::new(), place.byte, limits);
         (self.lane, self.start) = (InTurn::new(from), place);
         if place.byte < size {
             return Ok(());
@@ -261,7 +265,7 @@ impl CramInput {
         let (problem, hint) = match (innermost(problem), fasta) {
             (Problem::NoReference { sequence }, None) => (
                 format!("the bases of sequence {} are needed", name(*sequence)),
-                "name the FASTA that the file was written with: --reference",
+                self.limits.for_whom.reference_hint(),
             ),
             (Problem::NoReference { sequence }, Some(fasta)) => {
                 (format!("{fasta} does not have sequence {}", name(*sequence)), OTHER)
@@ -298,7 +302,12 @@ impl From<SourceError> for OpenFault {
 
 /// Where a file ends that does not end with the container that ends complete ones. Containers are
 /// walked over only where the last bytes are other ones.
-fn missing_end(input: &Input, start: u64, size: u64) -> Result<Option<BadContainer>, SourceError> {
+fn missing_end(
+    input: &Input,
+    start: u64,
+    size: u64,
+    for_whom: Reader,
+) -> Result<Option<BadContainer>, SourceError> {
     let mut tail = [0; EOF_CONTAINER.len()];
     if let Some(at) = size.checked_sub(tail.len() as u64) {
         input.read_exact_at(&mut tail, at)?;
@@ -337,6 +346,6 @@ fn missing_end(input: &Input, start: u64, size: u64) -> Result<Option<BadContain
             }
         }
     };
-    let (path, fault) = (input.path.to_path_buf(), ContainerFault::cut(problem));
+    let (path, fault) = (input.path.to_path_buf(), ContainerFault::cut(problem, for_whom));
     Ok(Some(BadContainer { path, container, start: at, fault }))
 }

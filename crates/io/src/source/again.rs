@@ -25,7 +25,7 @@ impl ReadSource {
         let (mut reader, mut skip) = match source {
             Source::Plain(_) => (TextReader::plain(input.clone(), raw_start + skip), 0),
             Source::Bgzf(_) => (TextReader::new(input.clone(), raw_start), skip),
-            Source::Stream(_) => return Ok(None),
+            Source::Stream(_) | Source::Containers(_) => return Ok(None),
         };
         let mut text = Vec::new();
         while skip > 0 {

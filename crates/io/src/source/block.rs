@@ -4,6 +4,8 @@ use seqloom_format::ReadBlock;
 use seqloom_format::fastq::DefectKind;
 use seqloom_format::names::ReadNameFault;
 
+use crate::cram::ContainerFault;
+
 /// A run of consecutive reads of one lane.
 #[derive(Debug)]
 pub struct InputBlock {
@@ -102,6 +104,8 @@ pub(crate) enum Problem {
     Bam(String),
     /// The read's name in BAM.
     Name(ReadNameFault),
+    /// In a container of CRAM.
+    Container(ContainerFault),
 }
 
 impl From<String> for Problem {
@@ -115,6 +119,7 @@ impl Problem {
     pub(crate) fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Text(DefectKind::Name(fault)) | Self::Name(fault) => fault.hint(),
+            Self::Container(fault) => fault.hint,
             Self::Text(DefectKind::MissingPlus(byte)) if *byte != b'@' => Some(
                 "wrapped sequences are read only where the first records of the file are wrapped \
                  too: unwrap the file, for example with `seqtk seq -l0`",
@@ -143,6 +148,7 @@ impl std::fmt::Display for Problem {
             Self::Text(kind) => kind.fmt(f),
             Self::Bam(problem) => f.write_str(problem),
             Self::Name(fault) => fault.fmt(f),
+            Self::Container(fault) => f.write_str(&fault.problem),
         }
     }
 }

@@ -1,9 +1,10 @@
 //! The check, in order and off the workers' critical path, that the blocks of a lane join.
 
 use super::ReadSource;
-use super::block::{Defect, InputBlock};
+use super::block::{Defect, InputBlock, Problem};
 use super::error::{Malformed, SourceError};
 use super::place::{BlockPlace, FilePosition};
+use crate::cram::BadContainer;
 
 /// Records looked at to distinguish Phred+64 from Phred+33.
 const PHRED_RECORDS: u64 = 10_000;
@@ -217,8 +218,15 @@ impl SequenceCheck {
         let text = |name: &[u8]| {
             (!name.is_empty()).then(|| String::from_utf8_lossy(name).escape_debug().to_string())
         };
+        let path = source.path(self.lane).to_path_buf();
+        if let Problem::Container(fault) = &defect.problem {
+            // The first one has the number 1.
+            let (container, start) = (self.next_index, self.base);
+            let bad = BadContainer { path, container, start, fault: fault.clone() };
+            return SourceError::Container(Box::new(bad));
+        }
         SourceError::Malformed(Box::new(Malformed {
-            path: source.path(self.lane).to_path_buf(),
+            path,
             record: defect.record + 1,
             line: defect.line.map(|line| line + 1),
             byte: defect.byte,

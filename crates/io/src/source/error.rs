@@ -6,6 +6,8 @@ use std::path::PathBuf;
 
 use seqloom_runtime::error::{Class, Place, RunError};
 
+use crate::cram::{BadContainer, OpenFault};
+
 /// An error of a [`ReadSource`](super::ReadSource). Every kind names the input.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
@@ -55,6 +57,9 @@ pub enum SourceError {
         /// The input ends where it may not; all before that is good.
         is_truncation: bool,
     },
+    /// A container of CRAM cannot be read.
+    #[error("{0}")]
+    Container(Box<BadContainer>),
     /// A record is malformed.
     #[error("{0}")]
     Malformed(Box<Malformed>),
@@ -121,6 +126,7 @@ impl RunError for SourceError {
             Self::Open { source, .. } | Self::Read { source, .. } => Class::of_input(source),
             Self::Unsupported { .. }
             | Self::Compressed { .. }
+            | Self::Container(_)
             | Self::Malformed(_)
             | Self::PhredOffset { .. }
             | Self::Changed { .. }
@@ -140,7 +146,17 @@ impl RunError for SourceError {
             Self::Read { path, byte, .. }
             | Self::Compressed { path, byte, .. }
             | Self::Inconsistent { path, byte } => Place::of(path).at_byte(*byte),
+            Self::Container(bad) => bad.place(),
             Self::Malformed(malformed) => malformed.place(),
+        }
+    }
+}
+
+impl From<OpenFault> for SourceError {
+    fn from(fault: OpenFault) -> Self {
+        match fault {
+            OpenFault::Source(error) => error,
+            OpenFault::Container(bad) => Self::Container(bad),
         }
     }
 }

@@ -14,7 +14,8 @@ use super::reader::{Compression, TextReader};
 use super::restart::RestartPoint;
 use super::stream::{Limits, StreamGrammar, StreamLane, StreamState};
 use super::unaligned::MAX_FRAME_BYTES;
-use super::{MAX_FASTQ_BYTES, MAX_RECORD_BYTES};
+use super::{MAX_FASTQ_BYTES, MAX_RECORD_BYTES, SourceOptions};
+use crate::cram::{CramInput, CramLimits, Reader};
 
 /// Compressed bytes claimed at a time, as a part of the block size: FASTQ deflates to about a
 /// quarter.
@@ -28,6 +29,7 @@ pub(crate) enum Source {
     Plain(Chunks),
     Bgzf(Chunks),
     Stream(Box<StreamLane<StreamGrammar>>),
+    Containers(Box<CramInput>),
 }
 
 /// One input as it is read.
@@ -116,20 +118,21 @@ impl InputFile {
     /// read from its middle.
     pub(crate) fn new(
         opened: Opened,
-        Limits { block_bytes, max_record_bytes: max_text_bytes }: Limits,
+        options: &SourceOptions,
         start: Option<&FileStart>,
-        record_every_bytes: Option<u64>,
     ) -> Result<Self, SourceError> {
+        let (block_bytes, max_text_bytes) = (options.block_bytes, options.max_text_bytes);
+        let record_every_bytes = options.restart_every_bytes;
         let restart = start.and_then(|start| start.restart.as_ref());
         let start = start.map(|start| start.place);
-        let Opened { mut reader, mut text, format, header_bytes, .. } = opened;
+        let Opened { mut reader, mut text, format, header, header_bytes } = opened;
         let max_record_bytes = match format.container {
             Container::Fastq | Container::WrappedFastq => max_text_bytes.min(MAX_FASTQ_BYTES),
             Container::Fasta => max_text_bytes.min(MAX_RECORD_BYTES),
-            Container::Bam => MAX_FRAME_BYTES,
+            Container::Bam | Container::Cram => MAX_FRAME_BYTES,
         };
         let input = reader.input().clone();
-        let header = FilePosition::after_header(header_bytes);
+        let first = FilePosition::after_header(header_bytes);
         let source = match (format.container, format.compression, input.size) {
             (Container::Fastq, Compression::Plain, Some(size)) => {
                 let all = Chunks::new(size, block_bytes as u64);
@@ -140,12 +143,22 @@ impl InputFile {
                 let all = Chunks::new(size, chunk as u64);
                 Source::Bgzf(all.starting_at(start.map_or(0, |start| start.raw)))
             }
+            (Container::Cram, ..) => {
+                let limits = CramLimits {
+                    container_bytes: options.max_container_bytes,
+                    allow_truncated: false,
+                    for_whom: Reader::Reads,
+                };
+                let rest = (text, header_bytes, None);
+                let header = header.unwrap_or_default();
+                Source::Containers(Box::new(CramInput::open(reader, rest, header, limits)?))
+            }
             (container, ..) => {
                 let grammar = match container {
                     Container::Fastq => StreamGrammar::Text(Grammar::FourLine),
                     Container::WrappedFastq => StreamGrammar::Text(Grammar::MultiLine),
                     Container::Fasta => StreamGrammar::Text(Grammar::Fasta),
-                    Container::Bam => StreamGrammar::Bam,
+                    Container::Bam | Container::Cram => StreamGrammar::Bam,
                 };
                 let limits = Limits { block_bytes, max_record_bytes };
                 let skip = start.map_or(0, |start| start.text - start.raw_text);
@@ -159,7 +172,7 @@ impl InputFile {
                 Source::Stream(Box::new(StreamLane::new(state)))
             }
         };
-        let (progress, start) = (Progress::default(), start.unwrap_or(header));
+        let (progress, start) = (Progress::default(), start.unwrap_or(first));
         Ok(InputFile {
             input,
             format,
@@ -178,7 +191,9 @@ impl InputFile {
     pub(crate) fn stream(&self) -> Option<&StreamLane<StreamGrammar>> {
         match &self.source {
             Source::Stream(stream) => Some(stream),
-            Source::Plain(_) | Source::Bgzf(_) => self.tail.get().map(|tail| &tail.stream),
+            Source::Plain(_) | Source::Bgzf(_) | Source::Containers(_) => {
+                self.tail.get().map(|tail| &tail.stream)
+            }
         }
     }
 
@@ -190,7 +205,7 @@ impl InputFile {
         let make = || {
             let first_index = match &self.source {
                 Source::Plain(chunks) | Source::Bgzf(chunks) => chunks.close(),
-                Source::Stream(_) => 0,
+                Source::Stream(_) | Source::Containers(_) => 0,
             };
             let reader = TextReader::new(self.input.clone(), place.raw);
             let reader = reader.with_text_before(place.raw_text);
@@ -220,7 +235,16 @@ impl InputFile {
                 delivered == chunks.count() && !self.leaves_bgzf.load(Ordering::Relaxed)
             }
             Source::Plain(chunks) => chunks.is_exhausted(),
+            Source::Containers(cram) => cram.is_ended(),
             Source::Stream(_) => true,
+        }
+    }
+
+    /// The containers that the lane has.
+    pub(crate) fn containers(&self) -> Option<&CramInput> {
+        match &self.source {
+            Source::Containers(cram) => Some(cram),
+            _ => None,
         }
     }
 

@@ -6,6 +6,8 @@
 //!
 //! * Regular files of four-line FASTQ, plain or BGZF: claimed by one `fetch_add`, read and parsed
 //!   by all workers at the same time (`claims`).
+//! * CRAM: a container a block; one worker at a time reads, and decodes after it has let the lane
+//!   go (`containers`).
 //! * All else (gzip, zstd, pipes, BAM, FASTA, wrapped FASTQ): one worker at a time decompresses and
 //!   cuts, and parses after it has let the lane go (`stream`).
 //! * BGZF that something else follows, such as plain gzip: by all workers up to about there, the
@@ -19,6 +21,7 @@ mod again;
 pub(crate) mod block;
 mod check;
 pub(crate) mod claims;
+mod containers;
 mod decode;
 pub(crate) mod error;
 pub(crate) mod lane;
@@ -51,12 +54,14 @@ use seqloom_format::bam::Header;
 use seqloom_format::fastq::ParseOptions;
 
 use self::claims::{Chunks, ClaimedChunk};
-use self::lane::{InputFile, Source};
+use self::lane::{InputFile, Progress, Source};
 use self::opening::Opened;
 use self::parse::ParsedText;
 use self::raw::Input;
-use self::stream::{Limits, Piece, Pull, StreamGrammar, StreamLane};
+use self::stream::{Piece, Pull, StreamGrammar, StreamLane};
 use self::window::BgzfScratch;
+
+use crate::cram::ContainerScratch;
 
 pub use self::block::InputBlock;
 pub use self::check::SequenceCheck;
@@ -88,6 +93,9 @@ pub type Fetch = seqloom_runtime::schedule::Fetch<Box<InputBlock>>;
 #[derive(Default)]
 pub struct FetchScratch {
     bgzf: BgzfScratch,
+    container: ContainerScratch,
+    /// Records of a container.
+    records: Vec<u8>,
 }
 
 /// One attempt at one lane.
@@ -140,15 +148,14 @@ impl ReadSource {
         let options = SourceOptions { block_bytes, ..options };
         let opened = inputs.iter().map(|path| Input::open(path)).collect::<Result<_, _>>()?;
         let max_ahead_bytes = usize::try_from(options.max_skew_bytes).unwrap_or(usize::MAX);
-        let mut opened = opening::open_all(opened, max_ahead_bytes, options.skew_patience)?;
-        refuse_bam_pairs(&opened)?;
-        let header = opened.iter_mut().find_map(|it| it.header.take());
+        let opened = opening::open_all(opened, max_ahead_bytes, options.skew_patience)?;
+        refuse_record_pairs(&opened)?;
+        let header = opened.iter().find_map(|it| it.header.clone());
         if !starts.is_empty() {
             refuse_streams(&opened)?;
         }
-        let limits = Limits { block_bytes, max_record_bytes: options.max_text_bytes };
         let starts = starts.iter().map(Some).chain(std::iter::repeat(None));
-        let lane = |(it, start)| InputFile::new(it, limits, start, options.restart_every_bytes);
+        let lane = |(it, start)| InputFile::new(it, &options, start);
         let lanes = opened.into_iter().zip(starts).map(lane).collect::<Result<_, _>>()?;
         Ok(Self {
             lanes,
@@ -190,7 +197,7 @@ impl ReadSource {
         stream.map(StreamLane::take_restart_points).unwrap_or_default()
     }
 
-    /// Header of unaligned BAM.
+    /// Header of unaligned BAM or CRAM.
     #[must_use]
     pub fn header(&self) -> Option<&Header> {
         self.header.as_ref()
@@ -287,6 +294,7 @@ impl ReadSource {
                 progress.claimed_blocks.fetch_add(1, Ordering::Relaxed);
                 self.read_claim(lane, chunks, index, scratch)
             }
+            Source::Containers(cram) => self.pull_container(lane, cram, scratch),
             Source::Stream(_) => Ok(Taken::Exhausted),
         }
     }
@@ -301,18 +309,17 @@ impl ReadSource {
             }
             Pull::Held => Ok(Taken::Held),
             Pull::Ended => Ok(Taken::Exhausted),
-            Pull::Waiting => {
-                let now = self.started.elapsed().as_millis() as u64 + 1;
-                // The first who finds nothing sets the time.
-                let _ = progress.starved_since.compare_exchange(
-                    0,
-                    now,
-                    Ordering::Relaxed,
-                    Ordering::Relaxed,
-                );
-                Ok(Taken::Waiting)
-            }
+            Pull::Waiting => Ok(self.wait_for(progress)),
         }
+    }
+
+    /// A lane that has nothing now.
+    fn wait_for(&self, progress: &Progress) -> Taken {
+        let now = self.started.elapsed().as_millis() as u64 + 1;
+        // The first who finds nothing sets the time.
+        let _ =
+            progress.starved_since.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
+        Taken::Waiting
     }
 
     fn read_claim(
@@ -439,7 +446,7 @@ impl ReadSource {
     pub(crate) fn first_raw(&self, lane: usize) -> u64 {
         match &self.lanes[lane].source {
             Source::Plain(chunks) | Source::Bgzf(chunks) => chunks.range(0).start,
-            Source::Stream(_) => 0,
+            Source::Stream(_) | Source::Containers(_) => 0,
         }
     }
 
@@ -468,15 +475,15 @@ fn refuse_streams(opened: &[Opened]) -> Result<(), SourceError> {
     }
 }
 
-/// Two BAM files are not a pair of files.
-fn refuse_bam_pairs(opened: &[Opened]) -> Result<(), SourceError> {
-    let bam = opened.iter().find(|it| it.format.container == Container::Bam);
-    match bam.filter(|_| opened.len() > 1) {
+/// Two files of BAM or CRAM are not a pair of files.
+fn refuse_record_pairs(opened: &[Opened]) -> Result<(), SourceError> {
+    let records = opened.iter().find(|it| it.format.container.has_records());
+    match records.filter(|_| opened.len() > 1) {
         None => Ok(()),
-        Some(bam) => Err(SourceError::Unsupported {
-            path: bam.reader.input().path.to_path_buf(),
-            problem: "BAM with a second input".into(),
-            hint: "unaligned BAM has both reads of a pair: give it as the only input",
+        Some(it) => Err(SourceError::Unsupported {
+            path: it.reader.input().path.to_path_buf(),
+            problem: format!("{} with a second input", it.format.container.name()),
+            hint: "unaligned BAM and CRAM have both reads of a pair: give it as the only input",
         }),
     }
 }

@@ -9,6 +9,7 @@ use super::error::SourceError;
 use super::poll;
 use super::raw::Input;
 use super::reader::{Compression, Fill, TextReader};
+use crate::cram::{self, BadContainer, HeaderFault, Reader};
 
 /// Text that decides whether FASTQ is wrapped.
 pub(crate) const SAMPLE_BYTES: usize = 64 * 1024;
@@ -30,6 +31,27 @@ pub enum Container {
     Fasta,
     /// Unaligned BAM.
     Bam,
+    /// Unaligned CRAM.
+    Cram,
+}
+
+impl Container {
+    /// Whether its records are those of alignments: they say which reads are mates, and have tags.
+    #[must_use]
+    pub fn has_records(self) -> bool {
+        matches!(self, Self::Bam | Self::Cram)
+    }
+
+    /// What messages call it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fastq | Self::WrappedFastq => "FASTQ",
+            Self::Fasta => "FASTA",
+            Self::Bam => "BAM",
+            Self::Cram => "CRAM",
+        }
+    }
 }
 
 /// What an input is.
@@ -50,11 +72,11 @@ pub(crate) fn more_header_bytes(held_bytes: usize) -> usize {
 /// An input whose first text is read and named.
 pub(crate) struct Opened {
     pub(crate) reader: TextReader,
-    /// Text read so far, after the BAM header.
+    /// Text read so far, after the header of BAM or CRAM.
     pub(crate) text: Vec<u8>,
     pub(crate) format: InputFormat,
     pub(crate) header: Option<Header>,
-    /// Bytes of text before the first record: a BAM header.
+    /// Bytes of text before the first record: such a header.
     pub(crate) header_bytes: u64,
 }
 
@@ -85,25 +107,41 @@ impl Opening {
             let container = sniff_container(&self.text, ended)
                 .map_err(|(problem, hint)| self.unsupported(problem, hint))?;
             let format = InputFormat { container, compression };
-            if container != Container::Bam {
+            if !container.has_records() {
                 self.named = Some((format, None));
-            } else if let Some(header) = self.read_header(ended)? {
+            } else if let Some(header) = self.read_header(container, ended)? {
                 self.named = Some((format, Some(header)));
             }
         }
         Ok(true)
     }
 
-    /// Takes the BAM header off the text; `None` if more text is needed first.
-    fn read_header(&mut self, ended: bool) -> Result<Option<Header>, SourceError> {
+    /// Takes the header off the text; `None` if more text is needed first.
+    fn read_header(
+        &mut self,
+        container: Container,
+        ended: bool,
+    ) -> Result<Option<Header>, SourceError> {
         const HINT: &str = "check the file with `samtools view -H`";
+        if container == Container::Cram {
+            return match cram::read_header(&self.text, ended, Reader::Reads) {
+                Ok(Some((header, bytes))) => Ok(Some(self.after_header(header, bytes))),
+                Ok(None) => {
+                    let most = MAX_HEADER_BYTES + SAMPLE_BYTES;
+                    self.want = more_header_bytes(self.text.len()).min(most);
+                    Ok(None)
+                }
+                Err(HeaderFault::Text(error)) => Err(self.unsupported(error.to_string(), HINT)),
+                Err(HeaderFault::Container(fault)) => {
+                    let path = self.reader.input().path.to_path_buf();
+                    let bad = BadContainer { path, container: 0, start: 0, fault };
+                    Err(SourceError::Container(Box::new(bad)))
+                }
+            };
+        }
         let lines = Header::check_line_lengths(&self.text);
         match lines.and_then(|()| Header::decode(&self.text)) {
-            Ok((header, bytes)) => {
-                self.text.drain(..bytes);
-                self.header_bytes = bytes as u64;
-                Ok(Some(header))
-            }
+            Ok((header, bytes)) => Ok(Some(self.after_header(header, bytes))),
             Err(HeaderError::Truncated { needed_bytes, .. })
                 if !ended && needed_bytes <= MAX_HEADER_BYTES && self.want < MAX_HEADER_BYTES =>
             {
@@ -112,6 +150,12 @@ impl Opening {
             }
             Err(error) => Err(self.unsupported(error.to_string(), HINT)),
         }
+    }
+
+    fn after_header(&mut self, header: Header, bytes: usize) -> Header {
+        self.text.drain(..bytes);
+        self.header_bytes = bytes as u64;
+        header
     }
 
     fn unsupported(&self, problem: String, hint: &'static str) -> SourceError {
@@ -191,11 +235,11 @@ fn wait(openings: &[Opening], max_ahead_bytes: usize) -> Result<bool, SourceErro
 /// Kind of reads by their first text. The error is what it is instead and what to do.
 fn sniff_container(text: &[u8], ended: bool) -> Result<Container, (String, &'static str)> {
     const CONVERT: &str = "convert it with `samtools fastq` or `samtools view -b`";
-    const EXPECTED: &str = "FASTQ, FASTA or unaligned BAM is expected";
+    const EXPECTED: &str = "FASTQ, FASTA, unaligned BAM or CRAM is expected";
     match text {
         [] => Ok(Container::Fastq),
         [b'B', b'A', b'M', 1, ..] => Ok(Container::Bam),
-        [b'C', b'R', b'A', b'M', ..] => Err(("CRAM is not read".into(), CONVERT)),
+        [b'C', b'R', b'A', b'M', ..] => Ok(Container::Cram),
         [b'@', b'H', b'D', b'\t', ..] | [b'@', b'S', b'Q', b'\t', ..] => {
             Err(("SAM text is not read".into(), CONVERT))
         }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use seqloom_format::names::ReadNames;
 
 use super::MAX_RECORD_BYTES;
+use crate::cram::MAX_CONTAINER_BYTES;
 
 /// How a source reads.
 #[derive(Debug, Clone)]
@@ -29,6 +30,9 @@ pub struct SourceOptions {
     /// Longest record of FASTQ (64 MiB at most) or FASTA ([`MAX_RECORD_BYTES`] at most), in bytes
     /// of text. No more than that and a block is held of a record that is longer.
     pub max_text_bytes: usize,
+    /// What a container of CRAM may inflate to, in bytes, and its records too; four times what the
+    /// first one takes is always allowed.
+    pub max_container_bytes: usize,
     /// Takes note of restart points in gzip files, so many bytes of text apart.
     pub restart_every_bytes: Option<u64>,
 }
@@ -45,6 +49,7 @@ impl Default for SourceOptions {
             max_skew_bytes: 256 * 1024 * 1024,
             skew_patience: Duration::from_secs(120),
             max_text_bytes: MAX_RECORD_BYTES,
+            max_container_bytes: MAX_CONTAINER_BYTES,
             restart_every_bytes: None,
         }
     }
