@@ -138,7 +138,7 @@ impl Container {
     }
 }
 
-fn push_region(out: &mut Vec<u8>, region: Region) {
+pub(crate) fn push_region(out: &mut Vec<u8>, region: Region) {
     push_itf8(out, region.reference_id);
     push_itf8(out, region.start);
     push_itf8(out, region.span);

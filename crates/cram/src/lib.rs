@@ -24,6 +24,7 @@ mod header;
 mod index;
 mod integers;
 mod mates;
+mod part;
 mod rans4x8;
 pub mod read;
 mod series;

@@ -194,14 +194,34 @@ impl OutputArguments {
         iter::once(("-o", self.output.as_path())).chain(json).chain(html)
     }
 
-    /// The format requested, or that of the suffix.
-    fn named_format(&self) -> OutputFormat {
+    /// The format that the output's suffix says.
+    fn suffix_format(&self) -> Option<OutputFormat> {
         let suffix = self.output.extension().and_then(|s| s.to_str()).unwrap_or_default();
-        match self.output_format {
-            Some(format) => format,
-            None if suffix == "sam" => OutputFormat::Sam,
-            None if suffix.eq_ignore_ascii_case("cram") => OutputFormat::Cram,
-            None => OutputFormat::Bam,
+        match suffix {
+            "bam" => Some(OutputFormat::Bam),
+            "sam" => Some(OutputFormat::Sam),
+            _ => suffix.eq_ignore_ascii_case("cram").then_some(OutputFormat::Cram),
+        }
+    }
+
+    /// The format requested, or that of the suffix.
+    pub(crate) fn named_format(&self) -> OutputFormat {
+        self.output_format.or(self.suffix_format()).unwrap_or(OutputFormat::Bam)
+    }
+
+    /// Refuses a name that another format than that of a plan has.
+    ///
+    /// # Errors
+    /// It has.
+    pub(crate) fn check_suffix(&self, planned: OutputFormat) -> Result<(), UsageError> {
+        match self.suffix_format() {
+            Some(named) if named != planned => Err(UsageError(format!(
+                "{}: the plan of this run is of {}; `seqloom shard plan --output-format cram` \
+                 plans CRAM, and BAM is the default",
+                self.output.display(),
+                planned.name()
+            ))),
+            _ => Ok(()),
         }
     }
 
@@ -234,18 +254,17 @@ impl OutputArguments {
         Ok(format)
     }
 
-    /// Refuses SAM and CRAM, for `who`, that writes BAM alone.
+    /// Refuses SAM, for `who`, that writes BAM and CRAM alone.
     ///
     /// # Errors
     /// The option or the output that says otherwise.
-    pub(crate) fn check_is_bam(&self, who: &str) -> Result<(), UsageError> {
+    pub(crate) fn refuse_sam(&self, who: &str) -> Result<(), UsageError> {
         let what = match (self.named_format(), self.output_format) {
-            (OutputFormat::Bam, _) => return Ok(()),
+            (OutputFormat::Bam | OutputFormat::Cram, _) => return Ok(()),
             (OutputFormat::Sam, Some(_)) => "--output-format sam".to_owned(),
-            (OutputFormat::Cram, Some(_)) => "--output-format cram".to_owned(),
-            (_, None) => self.output.display().to_string(),
+            (OutputFormat::Sam, None) => self.output.display().to_string(),
         };
-        Err(UsageError(format!("{what}: {who} writes BAM, neither SAM nor CRAM")))
+        Err(UsageError(format!("{what}: {who} writes BAM or CRAM, not SAM")))
     }
 
     /// Refuses options that only CRAM has, or that it has not.
@@ -347,6 +366,16 @@ pub(crate) enum OutputFormat {
     Sam,
     /// By differences from the reference, indexable.
     Cram,
+}
+
+impl OutputFormat {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Bam => "BAM",
+            Self::Sam => "SAM",
+            Self::Cram => "CRAM",
+        }
+    }
 }
 
 /// Index formats.

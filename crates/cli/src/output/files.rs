@@ -87,20 +87,21 @@ impl<'a> OutputFiles<'a> {
         Ok((Self { arguments, format, index, has_crai: false }, outputs))
     }
 
-    /// The files of a sorted BAM that other processes write, or of which this one writes a
+    /// The files of a sorted BAM or CRAM that other processes write, or of which this one writes a
     /// piece.
     ///
     /// # Errors
-    /// SAM and CRAM, which have no pieces that could be put together; an index that cannot hold the
+    /// SAM, which has no pieces that could be put together; an index that cannot hold the
     /// references.
     pub(crate) fn of_others(
         arguments: &'a OutputArguments,
         references: &[Reference],
     ) -> seqloom_terminal::Result<Self> {
-        arguments.check_is_bam("a run of several processes")?;
-        arguments.check_cram_options(OutputFormat::Bam)?;
-        let format = OutputFormat::Bam;
-        let index = IndexFormat::choose(arguments.write_index, references, true)?;
+        arguments.refuse_sam("a run of several processes")?;
+        let format = arguments.named_format();
+        arguments.check_cram_options(format)?;
+        let is_bam = format == OutputFormat::Bam;
+        let index = IndexFormat::choose(arguments.write_index, references, is_bam)?;
         Ok(Self { arguments, format, index, has_crai: false })
     }
 

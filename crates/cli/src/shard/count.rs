@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use seqloom_format::bam::Header;
 use seqloom_format::{MalformedState, Persist};
 use seqloom_io::spill::SpillFile;
-use seqloom_prep::finish::{StoredRecords, UNIT_BYTES, UnitPlan};
+use seqloom_prep::finish::{StoredRecords, UnitPlan};
 use seqloom_prep::partition::{Backing, StoreScratch};
 use seqloom_prep::recalibrate::{Applier, CountedQuality, StoredCounts};
 use seqloom_runtime::memory::Ledger;
@@ -22,6 +22,7 @@ use super::task::ShardTask;
 use crate::align::AlignArguments;
 use crate::align::memory::PROGRAM_BYTES;
 use crate::output::at_path;
+use crate::output::files::OutputFiles;
 use crate::output::run::{MIN_CHUNK_BYTES, Run, header_bytes};
 use crate::recalibration::{Recalibration, reference_bytes};
 
@@ -59,8 +60,9 @@ pub(super) fn count(arguments: &RangeArguments, console: &Console) -> seqloom_te
     let marks = loaded.marks()?;
     let bases = loaded.reference()?;
     let chunk_bytes = MIN_CHUNK_BYTES as usize;
+    let encoding = OutputFiles::of_others(&align.output, references)?.encoding();
     let all = exchanges.records(&backing, chunk_bytes, |_, _| true)?;
-    let plan = UnitPlan::new(&all.each_ref(), UNIT_BYTES);
+    let plan = UnitPlan::new(&all.each_ref(), encoding.unit_bytes());
     let units = plan.share(range.index, range.of);
     let stores = exchanges.records(&backing, chunk_bytes, |store, it| units.has(store, it))?;
     let stores = stores.each_ref();

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use seqloom_format::Persist;
-use seqloom_prep::finish::{FinishTrace, Finished, Fragments, StoredRecords, UNIT_BYTES, UnitPlan};
+use seqloom_prep::finish::{FinishTrace, Finished, Fragments, StoredRecords, UnitPlan};
 use seqloom_prep::metrics::{GatheredMetrics, MetricsRequest};
 use seqloom_prep::partition::SortOrder;
 use seqloom_prep::pipeline::{OutputRequest, Writing};
@@ -16,6 +16,7 @@ use super::folder::{Clock, NewFile, RunFolder};
 use super::loaded::Loaded;
 use super::sealed::write_sealed;
 use super::task::ShardTask;
+use crate::output::cram::encoder_bytes;
 use crate::output::files::OutputFiles;
 use crate::output::run::MIN_CHUNK_BYTES;
 use crate::recalibration::reference_bytes;
@@ -40,17 +41,23 @@ pub(crate) fn run(arguments: &RangeArguments, console: &Console) -> seqloom_term
     let references = loaded.header.references();
     let requested = loaded.align.output.metrics_request();
     let compares = requested.wants_reference() && loaded.has_fasta();
-    let metrics_bytes = metrics_bytes(&loaded, requested, compares);
+    let is_cram = loaded.align.output.is_cram();
+    let wants_bases = compares || is_cram;
+    let encoders = if is_cram { encoder_bytes(loaded.run.computing_threads()) } else { 0 };
+    let fixed_bytes = metrics_bytes(&loaded, requested, wants_bases) + encoders;
     let backing =
-        loaded.backing(loaded.marks_bytes() + metrics_bytes + count::applier_bytes(&loaded))?;
+        loaded.backing(loaded.marks_bytes() + fixed_bytes + count::applier_bytes(&loaded))?;
     let marks = loaded.marks()?;
     let applier = count::applier(&loaded)?;
-    let bases = compares.then(|| loaded.reference()).transpose()?;
+    let bases = match is_cram {
+        true => Some(loaded.cram_reference()?),
+        false => compares.then(|| loaded.reference()).transpose()?,
+    };
     let stores = loaded.exchanges.records(&backing, MIN_CHUNK_BYTES as usize, |_, _| true)?;
     let stores = stores.each_ref();
     let records = StoredRecords { stores: &stores, backing: &backing, marks: marks.as_ref() };
-    let plan = UnitPlan::new(&stores, UNIT_BYTES);
-    let output_files = OutputFiles::of_others(&loaded.align.output, references)?;
+    let encoding = OutputFiles::of_others(&loaded.align.output, references)?.encoding();
+    let plan = UnitPlan::new(&stores, encoding.unit_bytes());
     let mut output = loaded.folder.create_output(task, ".bgzf")?;
     let (trace, late) = (FinishTrace::default(), Steps::new());
     // Relaxed: a count to be shown.
@@ -59,15 +66,16 @@ pub(crate) fn run(arguments: &RangeArguments, console: &Console) -> seqloom_term
         header: &loaded.header,
         threads: loaded.run.computing_threads(),
         order: SortOrder::Coordinate,
-        encoding: output_files.encoding(),
+        encoding,
         remove_duplicates: loaded.align.duplicates.remove_duplicates,
         tagging: None,
         writes_families: loaded.writes_families(),
         late: &late,
         metrics: requested,
     };
-    let changes = (applier.as_ref(), bases.as_deref());
-    let writing = Writing::new(&request, &records, changes, &trace, &watch);
+    let changes = (applier.as_ref(), bases.as_deref().filter(|_| compares));
+    let writing = Writing::new(&request, &records, changes, &trace, &watch)
+        .referring_to(bases.as_deref().filter(|_| is_cram));
     let units = plan.share(range.index, range.of);
     let (finished, fragments) = writing.piece(units, &mut output)?;
     let parts: Parts = (finished, fragments, writing.into_metrics());
@@ -83,9 +91,9 @@ pub(crate) fn run(arguments: &RangeArguments, console: &Console) -> seqloom_term
     Ok(())
 }
 
-/// What metrics take: counts, and the bases that records are compared with.
-fn metrics_bytes(loaded: &Loaded<'_>, requested: MetricsRequest, compares: bool) -> u64 {
+/// What metrics take, which are counts, and the bases that records are compared with.
+fn metrics_bytes(loaded: &Loaded<'_>, requested: MetricsRequest, wants_bases: bool) -> u64 {
     let (references, groups) = (loaded.header.references(), loaded.header.read_groups().len());
-    let bases_bytes = if compares { reference_bytes(references) } else { 0 };
+    let bases_bytes = if wants_bases { reference_bytes(references) } else { 0 };
     bases_bytes + requested.memory_bytes(loaded.run.threads, groups, references.len())
 }

@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use seqloom_align::ingest::IngestTotals;
+use seqloom_cram::{Container, Numbering};
 use seqloom_format::bam::Header;
 use seqloom_io::{AtomicFile, Output};
 use seqloom_prep::exchange::PartTotals;
@@ -20,12 +21,17 @@ use super::{piece, place};
 use crate::align::AlignArguments;
 use crate::align::memory::PROGRAM_BYTES;
 use crate::align::summary::check_none_lost;
-use crate::output::arguments::{OutputArguments, OutputFormat, RunArguments};
+use crate::output::arguments::{OutputArguments, RunArguments};
 use crate::output::files::OutputFiles;
 use crate::output::run::{Run, header_bytes};
 use crate::output::summary::{Duplicates, Ingested, Summary};
 use crate::output::{at_path, stage_text};
 use crate::same_file::refuse_same_file;
+
+/// What containers of CRAM take as they are put together: usual ones, three times.
+const CONTAINERS_BYTES: u64 = 48 << 20;
+/// No container has more: a record of the longest read that is placed, with its tags.
+const MOST_CONTAINER_BYTES: usize = 1 << 30;
 
 /// Options of `shard gather`.
 #[derive(Debug, clap::Args)]
@@ -56,16 +62,15 @@ impl GatherArguments {
     /// The plan's options of the output, with those that were left to this verb.
     ///
     /// # Errors
-    /// A name that another format has.
+    /// A name that another format has than that of the plan.
     fn output(&self, planned: &OutputArguments) -> Result<OutputArguments, UsageError> {
         let mut output = planned.clone();
         output.output.clone_from(&self.output);
         output.md5 = self.md5;
         output.metrics_dir.clone_from(&self.metrics_dir);
         output.json.clone_from(&self.json);
-        output.check_is_bam("`seqloom shard gather`")?;
+        output.check_suffix(planned.named_format())?;
         output.format()?;
-        output.output_format = Some(OutputFormat::Bam);
         Ok(output)
     }
 }
@@ -81,7 +86,9 @@ pub(super) fn run(arguments: &GatherArguments, console: &Console) -> seqloom_ter
     let output = arguments.output(&align.output)?;
     check_files(arguments, &align, &output)?;
     let run = Run::new(&arguments.machine, console)?;
-    spare_bytes(run.memory, floor_bytes(&folder, &header, output.metrics_request()))?;
+    let containers_bytes = if output.is_cram() { CONTAINERS_BYTES } else { 0 };
+    let floor_bytes = floor_bytes(&folder, &header, output.metrics_request());
+    spare_bytes(run.memory, floor_bytes + containers_bytes)?;
     run.announce("shard gather", &folder.path.display().to_string(), &output.output);
     let totals = exchanges(&folder)?.totals();
     for range in 0..folder.plan.ranges {
@@ -102,7 +109,12 @@ pub(super) fn run(arguments: &GatherArguments, console: &Console) -> seqloom_ter
         let start = file.written_bytes();
         match is_placed {
             true => place::append(&folder, range, &mut file)?,
-            false => append(&folder, range, &mut file, &run)?,
+            false => match &mut index {
+                Some(OutputIndex::Containers(numbering)) => {
+                    append_containers(&folder, range, (&mut file, numbering), &run)?;
+                }
+                _ => append(&folder, range, &mut file, &run)?,
+            },
         }
         let (counted, measured) = add_range(&folder, range, index.as_mut(), start)?;
         finished.merge(&counted);
@@ -181,6 +193,38 @@ fn append(
         output.write(bytes)?;
         run.continues("gather", (0, None))
     })
+}
+
+/// Appends the containers of a range's piece to the output, with their numbers.
+fn append_containers(
+    folder: &RunFolder,
+    range: usize,
+    (output, numbering): (&mut Output, &mut Numbering),
+    run: &Run<'_>,
+) -> seqloom_terminal::Result<()> {
+    let damaged = |problem: String| {
+        let task = ShardTask::Finish(range);
+        folder.damaged(task, &folder.file(&format!("{}.bgzf", task.name())), problem)
+    };
+    let (mut rest, mut container) = (Vec::new(), Vec::new());
+    piece::read(folder, range, |bytes| {
+        rest.extend_from_slice(bytes);
+        let mut at = 0;
+        loop {
+            let first = Container::first_of_part(&rest[at..], MOST_CONTAINER_BYTES);
+            let Some((found, bytes)) = first.map_err(|it| damaged(it.to_string()))? else { break };
+            container.clear();
+            numbering.push(&found, output.written_bytes(), &mut container);
+            output.write(&container)?;
+            at += bytes;
+        }
+        rest.drain(..at);
+        run.continues("gather", (0, None))
+    })?;
+    match rest.len() {
+        0 => Ok(()),
+        _ => Err(damaged("it ends within a container".to_owned()).into()),
+    }
 }
 
 /// Adds a range that starts at `start` of the output to the index; gives what was counted of it.

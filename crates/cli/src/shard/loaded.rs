@@ -22,8 +22,8 @@ use super::sealed::hex;
 use super::task::ShardTask;
 use crate::align::AlignArguments;
 use crate::align::memory::{MIN_STORE_BYTES, PROGRAM_BYTES, WORKER_BYTES};
-use crate::output::at_path;
 use crate::output::run::{Run, header_bytes};
+use crate::output::{at_path, cram};
 use crate::recalibration::load_reference;
 
 /// What [`read_sealed`](RunFolder::read_sealed) gets of a part of the marks.
@@ -40,8 +40,9 @@ pub(crate) fn planned_options(folder: &RunFolder) -> seqloom_terminal::Result<Al
     };
     let mut align = parse_plan(&folder.plan.command).map_err(no_plan)?.align;
     align.rebase(Path::new(&folder.plan.folder));
+    align.output.output_format = Some(align.output.named_format());
     // Where spilled data goes if nothing says otherwise.
-    align.output.output = folder.file("output.bam");
+    align.output.output = folder.file("output");
     Ok(align)
 }
 
@@ -219,6 +220,15 @@ impl<'a> Loaded<'a> {
     pub(crate) fn reference(&self) -> seqloom_terminal::Result<Arc<ReferenceSequences>> {
         check_files(&self.folder, |path| path == self.align.fasta())?;
         load_reference(self.align.fasta(), self.header.references())
+    }
+
+    /// The same as CRAM refers to it.
+    ///
+    /// # Errors
+    /// As [`Loaded::reference`].
+    pub(crate) fn cram_reference(&self) -> seqloom_terminal::Result<Arc<ReferenceSequences>> {
+        check_files(&self.folder, |path| path == self.align.fasta())?;
+        cram::load_reference(self.align.fasta(), self.header.references())
     }
 
     /// Whether duplicates are marked.

@@ -14,7 +14,7 @@ use std::path::Path;
 
 use seqloom_format::{Persist, persist_fields};
 use seqloom_io::Output;
-use seqloom_terminal::{Console, signals};
+use seqloom_terminal::{Console, UsageError, signals};
 use sha2::{Digest, Sha256};
 
 use super::arguments::RangeArguments;
@@ -55,6 +55,10 @@ pub(super) fn run(arguments: &RangeArguments, console: &Console) -> seqloom_term
     let Some((folder, task)) = unless_done(&arguments.task, task, console)? else {
         return Ok(());
     };
+    if planned_options(&folder)?.output.is_cram() {
+        let text = "`seqloom shard place` is for BAM: `gather` numbers the containers of a CRAM";
+        return Err(UsageError(text.to_owned()).into());
+    }
     let run = Run::new(&arguments.task.machine, console)?;
     signals::defer();
     let place = place_of(&folder, range.index)?;

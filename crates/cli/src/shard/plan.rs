@@ -172,15 +172,14 @@ pub(super) fn make(request: Request<'_>, console: &Console) -> seqloom_terminal:
     let run = Run::new(&align.run, console)?;
     let start = Start::Scan { restart_every_bytes: cuts.restart_every_bytes };
     let lanes = InputLanes::of(align)?.lanes;
-    let opened = OpenedLanes::open(align, lanes, &index, start)?;
+    let mut opened = OpenedLanes::open(align, lanes, &index, start)?;
     opened.warn(console);
     for lane in &opened.lanes {
         unsupported::refuse_records(&lane.source, who)?;
         unsupported::advise(&lane.source, console);
     }
-    let references = opened.header.references();
-    OutputFiles::of_others(&align.output, references)?;
-    drop(Late::prepare(align, &mut opened.header.clone(), console)?);
+    OutputFiles::of_others(&align.output, opened.header.references())?;
+    drop(Late::prepare(align, &mut opened.header, console)?);
     let floor_bytes = opened.demand(align, &index, run.threads, 0).floor_bytes();
     signals::defer();
     let OpenedLanes { lanes, first, header, .. } = opened;
@@ -393,7 +392,7 @@ pub(super) fn files(align: &AlignArguments) -> seqloom_terminal::Result<Vec<Plan
     let index = IndexPaths::new(&align.reference);
     let there = index.all().into_iter().filter(|path| path.exists());
     let is_compared = align.output.metrics_request().wants_reference() && align.fasta().is_file();
-    let needs_fasta = align.recalibration.counts() || is_compared;
+    let needs_fasta = align.recalibration.counts() || is_compared || align.output.is_cram();
     let fasta = needs_fasta.then(|| align.fasta().to_owned());
     let inputs = align.inputs().chain(align.recalibration.files()).cloned();
     let planned = |path: PathBuf| {

@@ -44,7 +44,7 @@ pub(crate) fn run(arguments: &AlignArguments, console: &Console) -> seqloom_term
         console.be_quiet();
     }
     unsupported::refuse_options(arguments, WHO)?;
-    arguments.output.check_is_bam("align --resume")?;
+    arguments.output.refuse_sam("align --resume")?;
     arguments.output.format()?;
     arguments.output.check_metrics()?;
     let mut machine = arguments.run.clone();

@@ -68,7 +68,10 @@ pub(super) fn all(
     let finish = (0..plan.ranges).map(ShardTask::Finish);
     tasks.extend(finish.clone().map(|it| (it, needed.clone())));
     needed = finish.collect();
-    tasks.extend((0..plan.ranges).map(|it| (ShardTask::Place(it), needed.clone())));
+    // Containers of CRAM are numbered as they are put together.
+    if !options.output.is_cram() {
+        tasks.extend((0..plan.ranges).map(|it| (ShardTask::Place(it), needed.clone())));
+    }
     Ok(tasks)
 }
 

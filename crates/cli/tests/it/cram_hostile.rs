@@ -115,13 +115,17 @@ fn damage_is_named_with_container_and_byte() {
         let file = changed(&|file| file[4..6].copy_from_slice(&[major, minor]));
         refused(&file, &["byte 0: CRAM", &format!("{major}.{minor} is not read, 3.0 and 3.1 are")]);
     }
-    // Compressors that are not read, or that no version has.
-    for (method, says) in [(2, "bzip2"), (3, "lzma"), (9, "a method that CRAM 3.1 does not have")] {
+    // Another compressor than that of the bytes, and one that no version has.
+    for (method, says, hint) in [
+        (2, "bzip2 data are corrupt", "copy it again"),
+        (3, "lzma data are corrupt", "copy it again"),
+        (9, "method 9, which CRAM 3.1 does not have", "samtools view -u"),
+    ] {
         let file = changed(&|file| {
             file[first_block.start] = method;
             set_checksum(file, first_block.clone());
         });
-        refused(&file, &[&in_block, says, "samtools view -u"]);
+        refused(&file, &[&in_block, says, hint]);
     }
 }
 

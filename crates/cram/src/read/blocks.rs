@@ -2,7 +2,7 @@
 
 use libdeflater::Decompressor;
 
-use super::codecs::{arithmetic, fqzcomp, names, rans_nx16};
+use super::codecs::{arithmetic, bzip2, fqzcomp, names, rans_nx16, xz};
 use super::cursor::Cursor;
 use super::error::{Fault, Problem};
 use crate::rans4x8::Tables;
@@ -94,14 +94,14 @@ impl Inflater {
         match method {
             0 => out.extend_from_slice(bytes),
             1 => self.gunzip(bytes, raw_bytes, out)?,
-            2 => *out = bzip2(bytes, raw_bytes)?,
-            3 => return Err(Problem::Method("lzma")),
+            2 => *out = bzip2::decompress(bytes, raw_bytes)?,
+            3 => *out = xz::decompress(bytes, raw_bytes)?,
             4 => crate::rans4x8::decompress(bytes, raw_bytes, &mut self.tables, out)?,
             5 => *out = rans_nx16::decompress(bytes, raw_bytes)?,
             6 => *out = arithmetic::decompress(bytes, raw_bytes)?,
             7 => *out = fqzcomp::decompress(bytes, raw_bytes)?,
             8 => *out = names::decompress(bytes, raw_bytes)?,
-            _ => return Err(Problem::Method("a method that CRAM 3.1 does not have")),
+            _ => return Err(Problem::Method(method)),
         }
         if out.len() == raw_bytes {
             return Ok(());
@@ -120,9 +120,4 @@ impl Inflater {
         out.truncate(written.map_err(|_| Problem::Corrupt("gzip"))?);
         Ok(())
     }
-}
-
-/// bzip2, which samtools writes at level 8 and above or if an option says so.
-pub(crate) fn bzip2(_: &[u8], _: usize) -> Result<Vec<u8>, Problem> {
-    Err(Problem::Method("bzip2"))
 }

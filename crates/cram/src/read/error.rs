@@ -46,12 +46,9 @@ pub enum Problem {
     /// Compressed data are not what their compressor writes.
     #[error("{0} data are corrupt")]
     Corrupt(&'static str),
-    /// A compressor that is not read.
-    #[error(
-        "blocks that are compressed by {0} are not read: `samtools view -C` without its \
-             options for small files writes none"
-    )]
-    Method(&'static str),
+    /// A compressor that there is none of.
+    #[error("blocks are compressed by method {0}, which CRAM 3.1 does not have")]
+    Method(u8),
     /// An encoding that is not read.
     #[error("encoding {0} is not read")]
     Encoding(i32),

@@ -36,7 +36,7 @@ use crate::partition::order::SortOrder;
 use crate::partition::store::{Backing, Chunk, ChunkStore, StoreScratch};
 use crate::recalibrate::AppliedCounts;
 pub use counting_pass::{CountingPassOptions, counting_pass};
-pub use encode::{EncodeError, EncodedUnit, Encoder, Encoding, UNIT_BYTES};
+pub use encode::{EncodeError, EncodedUnit, Encoder, Encoding};
 pub use hooks::VisitorSource;
 use hooks::{Edited, EditorSource, HookError, RecordEditor, RecordVisitor};
 pub use output_index::OutputIndex;
@@ -77,7 +77,7 @@ pub enum FinishError {
     #[error(transparent)]
     Hook(#[from] HookError),
     /// Containers for which nobody counts records.
-    #[error("CRAM in several pieces; this is a bug")]
+    #[error("CRAM in stripes; this is a bug")]
     Unnumbered,
     /// The workers were stopped.
     #[error(transparent)]
@@ -243,7 +243,8 @@ pub fn run(
 }
 
 /// As [`run`], for a piece of an output that other processes make the rest of: gives index entries
-/// as fragments, where the encoding has such, for whoever puts the pieces together.
+/// as fragments, where the encoding has such, for whoever puts the pieces together. Containers of
+/// CRAM are without numbers: see [`Container::push_part`](seqloom_cram::Container::push_part).
 ///
 /// # Errors
 /// As [`run`].

@@ -48,7 +48,7 @@ pub(super) enum IndexEntries<'o> {
     /// All that precedes is known: they go where they belong at once.
     Now(&'o mut IndexBuilder),
     /// How long the stripes before become is not known yet: fragments, each with where it starts
-    /// in its stripe.
+    /// in its stripe. Containers are written as parts, and numbered by whoever puts them together.
     Later(Fragments),
     /// Containers are numbered, and have lines in its index.
     Numbered(&'o mut Numbering),
@@ -72,14 +72,18 @@ impl<'o> Committer<'o> {
     /// Writes bytes, or containers, of the unit whose turn it is.
     fn write(&mut self, bytes: &[u8], containers: &[Container]) -> Result<(), FinishError> {
         self.unit_start.get_or_insert(self.output.written_bytes());
-        if let IndexEntries::Numbered(numbering) = &mut self.entries {
-            for container in containers {
-                self.container.clear();
-                numbering.push(container, self.output.written_bytes(), &mut self.container);
-                self.output.write(&self.container)?;
+        for container in containers {
+            self.container.clear();
+            match &mut self.entries {
+                IndexEntries::Numbered(numbering) => {
+                    numbering.push(container, self.output.written_bytes(), &mut self.container);
+                }
+                IndexEntries::Later(_) => container.push_part(&mut self.container),
+                IndexEntries::Unwanted | IndexEntries::Now(_) => {
+                    return Err(FinishError::Unnumbered);
+                }
             }
-        } else if !containers.is_empty() {
-            return Err(FinishError::Unnumbered);
+            self.output.write(&self.container)?;
         }
         Ok(self.output.write(bytes)?)
     }

@@ -78,7 +78,8 @@ impl<'a> Writing<'a> {
     }
 
     /// With the bases that CRAM refers to, in upper case.
-    pub(super) fn referring_to(self, bases: Option<&'a ReferenceSequences>) -> Self {
+    #[must_use]
+    pub fn referring_to(self, bases: Option<&'a ReferenceSequences>) -> Self {
         Self { sequences: bases.map(ReferenceSequences::sequences), ..self }
     }
 

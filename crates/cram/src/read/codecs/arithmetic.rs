@@ -23,7 +23,7 @@ fn symbols(cursor: &mut Cursor<'_>, flags: u8, count: usize) -> Result<Vec<u8>, 
     if flags & STORED != 0 {
         Ok(cursor.take(count)?.to_vec())
     } else if flags & FOREIGN != 0 {
-        super::super::blocks::bzip2(cursor.rest(), count)
+        super::bzip2::decompress(cursor.rest(), count)
     } else {
         decode(cursor, flags, count)
     }

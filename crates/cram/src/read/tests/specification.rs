@@ -15,24 +15,17 @@ fn read(path: &Path, sequences: &HashMap<String, Vec<u8>>) -> Result<Vec<String>
     Ok(lines(&header, &framed))
 }
 
-/// Compares all files of a folder with what samtools reads; the names of those that are refused.
-fn compare_folder(folder: &str, samtools: &Path) -> Vec<String> {
-    let Some(root) = skip::data("bam/hts-specs_test/cram") else { return Vec::new() };
+/// Compares all files of a folder with what samtools reads.
+fn compare_folder(folder: &str, samtools: &Path) {
+    let Some(root) = skip::data("bam/hts-specs_test/cram") else { return };
     let sequences = fasta(&root.join("ce.fa"));
-    let mut refused = Vec::new();
     let mut records = 0;
     let mut paths: Vec<_> =
         fs::read_dir(root.join(folder)).unwrap().map(|it| it.unwrap().path()).collect();
     paths.sort();
     for path in paths.into_iter().filter(|it| it.extension().is_some_and(|it| it == "cram")) {
         let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-        let ours = match read(&path, &sequences) {
-            Ok(lines) => lines,
-            Err(problem) => {
-                refused.push(format!("{name}: {problem}"));
-                continue;
-            }
-        };
+        let ours = read(&path, &sequences).unwrap_or_else(|problem| panic!("{name}: {problem}"));
         let mut view = Command::new(samtools);
         let done = view.arg("view").arg("-T").arg(root.join("ce.fa")).arg(&path).output().unwrap();
         assert!(done.status.success(), "{name}: {}", String::from_utf8_lossy(&done.stderr));
@@ -42,7 +35,6 @@ fn compare_folder(folder: &str, samtools: &Path) -> Vec<String> {
         records += ours.len();
     }
     referees::compared(&referees::name_of(samtools), records);
-    refused
 }
 
 #[test]
@@ -52,22 +44,8 @@ fn files_are_read_as_samtools_reads_them() {
         if skip::data("bam/hts-specs_test/cram").is_none() {
             return;
         }
-        // bzip2 and lzma are in no file that samtools writes without options.
-        let expected = [
-            ("3.0/passed", "0902_comp_bz2.cram", "bzip2"),
-            ("3.0/passed", "0903_comp_lzma.cram", "lzma"),
-            ("3.0/passed", "level-4.cram", "bzip2"),
-            ("3.1/passed", "level-3.cram", "bzip2"),
-            ("3.1/passed", "level-4.cram", "bzip2"),
-        ];
         for folder in ["3.0/passed", "3.1/passed"] {
-            let refused = compare_folder(folder, &samtools);
-            let expected: Vec<String> = expected
-                .iter()
-                .filter(|it| it.0 == folder)
-                .map(|(_, name, method)| format!("{name}: {}", Problem::Method(method)))
-                .collect();
-            assert_eq!(refused, expected, "{folder}");
+            compare_folder(folder, &samtools);
         }
     }
 }
