@@ -11,6 +11,10 @@ pub(crate) enum Method {
     Gzip = 1,
     /// rANS 4x8.
     Rans = 4,
+    /// rANS Nx16, of 3.1.
+    RansNx16 = 5,
+    /// The name tokeniser, of 3.1.
+    Names = 8,
 }
 
 /// What a block holds.

@@ -4,6 +4,8 @@ use libdeflater::{CompressionLvl, Compressor};
 
 use crate::block::{Content, Method, push_block};
 use crate::error::CramError;
+use crate::names;
+use crate::rans_nx16::{self, Way};
 use crate::rans4x8::{self, Order};
 
 /// Bytes of a block that several codecs are tried on.
@@ -20,6 +22,12 @@ pub(crate) enum Codec {
     Rans1,
     /// gzip by libdeflate at this level.
     Gzip(u8),
+    /// rANS Nx16.
+    Nx16(Way),
+    /// The same, of values of so many bytes.
+    Striped(u8),
+    /// The name tokeniser.
+    Names,
 }
 
 impl Codec {
@@ -27,6 +35,8 @@ impl Codec {
         match self {
             Self::Rans0 | Self::Rans1 => Method::Rans,
             Self::Gzip(_) => Method::Gzip,
+            Self::Nx16(_) | Self::Striped(_) => Method::RansNx16,
+            Self::Names => Method::Names,
         }
     }
 }
@@ -35,6 +45,8 @@ impl Codec {
 #[derive(Default)]
 pub(crate) struct Codecs {
     rans: rans4x8::Scratch,
+    nx16: rans_nx16::Scratch,
+    names: names::Scratch,
     gzip: Vec<(u8, Compressor)>,
     out: Vec<u8>,
 }
@@ -84,6 +96,12 @@ impl Codecs {
         match codec {
             Codec::Rans0 => rans4x8::compress(Order::Zero, data, &mut self.rans, &mut self.out),
             Codec::Rans1 => rans4x8::compress(Order::One, data, &mut self.rans, &mut self.out),
+            Codec::Nx16(way) => rans_nx16::compress(way, data, &mut self.nx16, &mut self.out),
+            Codec::Striped(stripes) => {
+                let stripes = stripes.into();
+                rans_nx16::compress_striped(stripes, data, &mut self.nx16, &mut self.out);
+            }
+            Codec::Names => names::compress(data, &mut self.names, &mut self.nx16, &mut self.out),
             Codec::Gzip(level) => {
                 let compressor = gzip_compressor(&mut self.gzip, level)?;
                 let bound = compressor.gzip_compress_bound(data.len());

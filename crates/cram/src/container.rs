@@ -1,4 +1,5 @@
-//! Containers, and what is around them in a file (CRAM specification 3.0, sections 6 to 9).
+//! Containers, and what is around them in a file (CRAM specification 3.0, sections 6 to 9), which
+//! is the same in 3.1.
 //!
 //! A container holds one slice. The number of records before it is known to whoever puts
 //! containers after one another, and is in its header and in that of the slice, neither of
@@ -11,18 +12,11 @@ use crate::codec::Codecs;
 use crate::error::CramError;
 use crate::index::Line;
 use crate::integers::{push_itf8, push_ltf8};
+use crate::slice::Version;
 
-/// File format, version 3.0, and a name of the file, which is left empty: bytes depend on records.
-const FILE_DEFINITION: [u8; 26] = {
-    let mut bytes = [0; 26];
-    let mut at = 0;
-    while at < 4 {
-        bytes[at] = b"CRAM"[at];
-        at += 1;
-    }
-    bytes[4] = 3;
-    bytes
-};
+/// Bytes of a file's definition: format, version, and a name of the file, which is left empty:
+/// bytes depend on records.
+const DEFINITION_BYTES: usize = 26;
 /// The container that ends a file (section 9).
 pub const EOF_CONTAINER: [u8; 38] = [
     0x0f, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0x0f, 0xe0, 0x45, 0x4f, 0x46, 0x00, 0x00, 0x00,
@@ -176,7 +170,7 @@ impl Head {
 ///
 /// # Errors
 /// A text that is too large.
-pub fn file_start(text: &[u8]) -> Result<Vec<u8>, CramError> {
+pub fn file_start(version: Version, text: &[u8]) -> Result<Vec<u8>, CramError> {
     let too_large = |_| CramError::TooLarge("the header");
     let length = i32::try_from(text.len()).map_err(too_large)?;
     let mut content = length.to_le_bytes().to_vec();
@@ -190,7 +184,13 @@ pub fn file_start(text: &[u8]) -> Result<Vec<u8>, CramError> {
     } else {
         push_raw_block(&mut block, Content::FileHeader, &content);
     }
-    let mut out = FILE_DEFINITION.to_vec();
+    let minor = match version {
+        Version::V30 => 0,
+        Version::V31 => 1,
+    };
+    let mut out = b"CRAM\x03".to_vec();
+    out.push(minor);
+    out.resize(DEFINITION_BYTES, 0);
     let region = Region { reference_id: 0, start: 0, span: 0 };
     let (records, counter, bases, landmark) = (0, 0, 0, 0);
     let head = Head { bytes: block.len(), region, records, counter, bases, blocks: 1, landmark };

@@ -39,6 +39,17 @@ pub(crate) fn push_ltf8(out: &mut Vec<u8>, value: u64) {
     out.extend_from_slice(&bytes[8 - after..]);
 }
 
+/// Appends a size, seven bits a byte, the highest first.
+pub(crate) fn push_uint7(out: &mut Vec<u8>, value: usize) {
+    let value = value as u32;
+    for shift in [28, 21, 14, 7] {
+        if value >> shift > 0 {
+            out.push(0x80 | (value >> shift & 0x7f) as u8);
+        }
+    }
+    out.push((value & 0x7f) as u8);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

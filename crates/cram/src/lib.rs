@@ -1,5 +1,4 @@
-//! Records to containers of CRAM 3.0, and back from 3.0 and 3.1 ([`read`]), as pure functions on
-//! bytes.
+//! Records to containers of CRAM 3.0 and 3.1, and back ([`read`]), as pure functions on bytes.
 //!
 //! ```text
 //! records ─► cut ─► slice ─────────► codec ──────► Container ─► Numbering ─► file, .crai
@@ -12,7 +11,7 @@
 //! them the number of records before them. No codec depends on another slice, so bytes depend on
 //! records, reference and settings alone.
 //!
-//! Source: CRAM format specification, version 3.0, and CRAM codecs, of the SAM/BAM format group.
+//! Source: CRAM format specification, versions 3.0 and 3.1, and CRAM codecs, of the SAM/BAM format group.
 
 mod bases;
 mod block;
@@ -24,8 +23,10 @@ mod header;
 mod index;
 mod integers;
 mod mates;
+mod names;
 mod part;
 mod rans4x8;
+mod rans_nx16;
 pub mod read;
 mod series;
 mod slice;
@@ -39,4 +40,4 @@ pub use container::{Container, EOF_CONTAINER, digest, file_start};
 pub use cut::Encoder;
 pub use error::CramError;
 pub use index::Numbering;
-pub use slice::{Referred, Settings};
+pub use slice::{Referred, Settings, Version};

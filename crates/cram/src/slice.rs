@@ -15,7 +15,7 @@ use crate::error::CramError;
 use crate::header::push_compression_header;
 use crate::mates::{self, Mate};
 use crate::series::{Series, SeriesValues, Written};
-use crate::table;
+use crate::table::{self, Row};
 use crate::tags::{TagShape, Tags};
 
 /// Bits of CF.
@@ -29,9 +29,21 @@ const MATE_IS_UNMAPPED: i32 = 2;
 /// The quality that says that there is none.
 const NO_QUALITY: u8 = 0xff;
 
+/// A version of the format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Version {
+    /// 3.0, which all readers know.
+    #[default]
+    V30,
+    /// 3.1, whose codecs make files smaller.
+    V31,
+}
+
 /// How records are encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
+    /// Version of the format.
+    pub version: Version,
     /// Compression level, 0 to 12.
     pub level: u8,
     /// Keep NM and MD of all records; else those are left out that readers make again.
@@ -227,6 +239,8 @@ impl SliceEncoder {
         referred: Referred<'_>,
     ) -> Result<Container, CramError> {
         let Self { settings, values, tags, codecs, bytes, .. } = self;
+        let row_of = |row: Row| row.at_level(settings.level);
+        let version = settings.version;
         let mut blocks = Vec::new();
         bytes.clear();
         push_compression_header(values, tags, layout.has_deltas, bytes);
@@ -236,25 +250,20 @@ impl SliceEncoder {
         let mut block_ids = Vec::new();
         for series in Series::ALL {
             if let Written::Bytes(bytes) = values.written(series) {
-                let (id, row) = (series.block_id(), table::of_series(series));
+                let (id, row) = (series.block_id(), row_of(table::of_series(version, series)));
                 check_size(bytes)?;
-                codecs.push_external(
-                    id,
-                    bytes,
-                    row.at_level(settings.level).codecs(),
-                    &mut blocks,
-                )?;
+                codecs.push_external(id, bytes, row.codecs(), &mut blocks)?;
                 block_ids.push(id);
             }
         }
         for tag in tags.all() {
             if tag.shape() == TagShape::Counted {
                 tag.lengths_into(bytes);
-                let (id, row) = (tag.lengths_id(), table::of_lengths().at_level(settings.level));
+                let (id, row) = (tag.lengths_id(), row_of(table::of_lengths(version)));
                 codecs.push_external(id, bytes, row.codecs(), &mut blocks)?;
                 block_ids.push(id);
             }
-            let (id, row) = (tag.block_id(), table::of_tag(tag.key).at_level(settings.level));
+            let (id, row) = (tag.block_id(), row_of(table::of_tag(version, tag.key)));
             let values = tag.values(bytes);
             check_size(values)?;
             codecs.push_external(id, values, row.codecs(), &mut blocks)?;

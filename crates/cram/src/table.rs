@@ -5,8 +5,10 @@
 //! (docs/internals/cram.md).
 
 use crate::codec::Codec;
+use crate::rans_nx16::Way;
 use crate::series::Series;
-use Codec::{Gzip, Rans0, Rans1};
+use crate::slice::Version;
+use Codec::{Gzip, Nx16, Rans0, Rans1};
 
 /// The codecs to choose from, none for bytes that are not compressed.
 #[derive(Debug, Clone, Copy)]
@@ -44,14 +46,39 @@ impl Row {
         if level == 0 { Self { count: 0, ..self } } else { self }
     }
 
+    /// The same by the coders of a version.
+    fn in_version(mut self, version: Version) -> Self {
+        if version == Version::V31 {
+            for codec in &mut self.codecs {
+                *codec = match *codec {
+                    Rans0 => Nx16(Way::PLAIN),
+                    Rans1 => Nx16(Way::IN_CONTEXT),
+                    other => other,
+                };
+            }
+        }
+        self
+    }
+
     pub(crate) fn codecs(&self) -> &[Codec] {
         &self.codecs[..self.count]
     }
 }
 
+/// The row of base qualities in 3.1: of few values in runs, or of many.
+const QUALITIES: Row = Row::two(Nx16(Way::RUNS_IN_CONTEXT), Nx16(Way::IN_CONTEXT));
+
 /// The row of a series.
-pub(crate) fn of_series(series: Series) -> Row {
-    match series {
+pub(crate) fn of_series(version: Version, series: Series) -> Row {
+    if version == Version::V31 {
+        match series {
+            Series::Name => return Row::one(Codec::Names),
+            Series::Quality => return QUALITIES,
+            Series::ReadLength => return Row::two(Gzip(1), Nx16(Way::PACKED)),
+            _ => {}
+        }
+    }
+    let row = match series {
         Series::Quality | Series::Flags | Series::TagLine => Row::one(Rans1),
         Series::CramFlags | Series::Position | Series::FeatureCount | Series::Substitution => {
             Row::one(Rans0)
@@ -66,12 +93,23 @@ pub(crate) fn of_series(series: Series) -> Row {
         | Series::MateReference
         | Series::ReferenceId => Row::three(Rans0, Rans1, Gzip(1)),
         _ => Row::three(Rans0, Rans1, Gzip(5)),
-    }
+    };
+    row.in_version(version)
 }
 
 /// The row of a tag's values.
-pub(crate) fn of_tag([a, b, kind]: [u8; 3]) -> Row {
-    match (&[a, b], kind) {
+pub(crate) fn of_tag(version: Version, [a, b, kind]: [u8; 3]) -> Row {
+    if version == Version::V31 {
+        match (&[a, b], kind) {
+            (_, b's' | b'S') => return Row::three(Codec::Striped(2), Nx16(Way::PLAIN), Gzip(5)),
+            (_, b'i' | b'I' | b'f') => {
+                return Row::three(Codec::Striped(4), Nx16(Way::PLAIN), Gzip(6));
+            }
+            (b"OQ" | b"BQ", _) => return QUALITIES,
+            _ => {}
+        }
+    }
+    let row = match (&[a, b], kind) {
         (_, b's' | b'S') => Row::three(Rans0, Rans1, Gzip(5)),
         (_, b'i' | b'I' | b'f') => Row::three(Rans0, Rans1, Gzip(6)),
         (b"MC", _) => Row::one(Gzip(1)),
@@ -80,12 +118,13 @@ pub(crate) fn of_tag([a, b, kind]: [u8; 3]) -> Row {
         (b"XS", _) => Row::one(Gzip(5)),
         (b"OQ" | b"BQ", _) => Row::one(Rans1),
         _ => Row::three(Rans0, Rans1, Gzip(5)),
-    }
+    };
+    row.in_version(version)
 }
 
 /// The row of the lengths of a tag's values.
-pub(crate) fn of_lengths() -> Row {
-    Row::three(Rans0, Rans1, Gzip(1))
+pub(crate) fn of_lengths(version: Version) -> Row {
+    Row::three(Rans0, Rans1, Gzip(1)).in_version(version)
 }
 
 #[cfg(test)]
@@ -95,7 +134,13 @@ mod tests {
     #[test]
     fn levels_are_those_of_gzip() {
         fn t(level: u8, expected: &[Codec]) {
-            assert_eq!(of_series(Series::Name).at_level(level).codecs(), expected, "{level}");
+            let row = of_series(Version::V31, Series::NextFragment).at_level(level);
+            assert_eq!(row.codecs().is_empty(), level == 0);
+            assert_eq!(
+                of_series(Version::V30, Series::Name).at_level(level).codecs(),
+                expected,
+                "{level}"
+            );
         }
         t(0, &[]);
         t(1, &[Gzip(1)]);
@@ -103,6 +148,6 @@ mod tests {
         t(6, &[Gzip(5)]);
         t(7, &[Gzip(7)]);
         t(12, &[Gzip(12)]);
-        assert_eq!(of_series(Series::Quality).at_level(9).codecs(), [Rans1]);
+        assert_eq!(of_series(Version::V30, Series::Quality).at_level(9).codecs(), [Rans1]);
     }
 }

@@ -5,6 +5,7 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use seqloom_cram::Version;
 use seqloom_format::bam_deflate::{Method, Settings};
 use seqloom_io::sidecars::{bam_indices, cram_indices};
 use seqloom_prep::duplicates::{DuplicateMode, LocationSource, NamePattern, PicardVersion};
@@ -34,6 +35,10 @@ pub(crate) struct OutputArguments {
     /// Inflate each block of BAM again and compare
     #[arg(long, hide = true)]
     check_deflate: bool,
+    /// Version of CRAM: files of 3.1 are smaller; htsjdk, and so Picard and GATK, reads 3.0 alone
+    /// [default: 3.0]
+    #[arg(long, value_name = "VERSION", value_enum)]
+    pub(crate) cram_version: Option<CramVersion>,
     /// Keep tags NM and MD in CRAM, which readers of samtools make again from the reference and
     /// Picard and GATK do not
     #[arg(long)]
@@ -124,6 +129,7 @@ impl OutputArguments {
             level,
             deflate,
             check_deflate: _,
+            cram_version,
             cram_keep_md,
             write_index,
             no_pg,
@@ -134,9 +140,18 @@ impl OutputArguments {
             html,
             no_clobber: _,
         } = self;
-        let stream = (output, output_format, level, deflate, (cram_keep_md, write_index), no_pg);
+        let cram = (cram_version, cram_keep_md);
+        let stream = (output, output_format, level, deflate, (cram, write_index), no_pg);
         // What is counted for the page has to be counted from the beginning.
         format!("{:?}", (stream, md5, metrics_dir, metrics, html.is_some()))
+    }
+
+    /// The version of CRAM.
+    pub(crate) fn cram_version(&self) -> Version {
+        match self.cram_version {
+            None | Some(CramVersion::V30) => Version::V30,
+            Some(CramVersion::V31) => Version::V31,
+        }
     }
 
     /// How blocks of BAM are deflated.
@@ -272,10 +287,13 @@ impl OutputArguments {
     /// # Errors
     /// The first of them.
     pub(crate) fn check_cram_options(&self, format: OutputFormat) -> Result<(), UsageError> {
-        if self.cram_keep_md && format != OutputFormat::Cram {
-            return Err(UsageError(
-                "--cram-keep-md is for CRAM, and the output is none".to_owned(),
-            ));
+        let options = [
+            ("--cram-version", self.cram_version.is_some()),
+            ("--cram-keep-md", self.cram_keep_md),
+        ];
+        let given = options.into_iter().find(|(_, is_given)| *is_given);
+        if let Some((option, _)) = given.filter(|_| format != OutputFormat::Cram) {
+            return Err(UsageError(format!("{option} is for CRAM, and the output is none")));
         }
         let wants_bins = matches!(self.write_index, IndexKind::Bai | IndexKind::Csi);
         if wants_bins && format == OutputFormat::Cram {
@@ -376,6 +394,17 @@ impl OutputFormat {
             Self::Cram => "CRAM",
         }
     }
+}
+
+/// Versions of CRAM.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum CramVersion {
+    /// What all readers know.
+    #[value(name = "3.0")]
+    V30,
+    /// Smaller.
+    #[value(name = "3.1")]
+    V31,
 }
 
 /// Index formats.

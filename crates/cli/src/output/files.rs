@@ -118,6 +118,7 @@ impl<'a> OutputFiles<'a> {
             },
             OutputFormat::Sam => Encoding::Sam,
             OutputFormat::Cram => Encoding::Cram(seqloom_cram::Settings {
+                version: self.arguments.cram_version(),
                 level: self.arguments.level,
                 keeps_mismatch_tags: self.arguments.cram_keep_md,
             }),
@@ -152,7 +153,9 @@ impl<'a> OutputFiles<'a> {
                 compress(&header.encode().map_err(MergeError::Header)?, deflate.level)
             }
             Encoding::Sam => Ok(header.text()),
-            Encoding::Cram(_) => Ok(file_start(&header.text()).map_err(EncodeError::Cram)?),
+            Encoding::Cram(settings) => {
+                Ok(file_start(settings.version, &header.text()).map_err(EncodeError::Cram)?)
+            }
         }
     }
 

@@ -260,7 +260,6 @@ fn what_cram_cannot_be_is_refused_before_anything_is_written() {
     for (options, word) in [
         ("-o x.cram --no-sort --no-mark-duplicates", "--no-sort"),
         ("-o x.cram --stripes 2", "--stripes"),
-        ("-o x.cram --resume", "neither SAM nor CRAM"),
     ] {
         refused(&format!("{align} {options}"), 2, &[word]);
     }

@@ -194,10 +194,10 @@ fn cram_is_refused_where_it_is_not_read_or_written() {
     let methylation =
         "signal methylation --bam in.sam --reference ref.fa --signal old --modbam new.cram";
     for (line, reported) in [
-        ("align ref.fa r.fq -o new.cram --resume", "neither SAM nor CRAM"),
+        ("align ref.fa r.fq -o new.sam --resume", "new.sam: align --resume writes BAM or CRAM"),
         ("prep in.sam -o new.CRAM", "CRAM output needs --reference FASTA"),
-        ("shard gather --run run -o new.cram", "new.cram: `seqloom shard gather` writes BAM"),
-        ("shard gather --run run -o new.sam", "new.sam: `seqloom shard gather` writes BAM"),
+        ("shard gather --run run -o new.cram", "new.cram: the plan of this run is of BAM"),
+        ("shard gather --run run -o new.sam", "new.sam: the plan of this run is of BAM"),
         (methylation, "new.cram: this command writes no CRAM"),
     ] {
         in_folder(here.path(), line).fails_with(2).says(&[reported]);

@@ -10,8 +10,10 @@ mod order1;
 mod symbol;
 
 pub(crate) use decode::{Tables, decompress};
-pub(crate) use order1::Scratch;
-use symbol::{Backward, STATES, Symbol};
+pub(crate) use order0::count_bytes;
+pub(crate) use order1::{Alphabet, Scratch};
+use symbol::{Backward, STATES};
+pub(crate) use symbol::{Symbol, normalise};
 
 /// Bytes before the frequencies: order, compressed and raw size.
 const HEAD_BYTES: usize = 9;
@@ -47,7 +49,7 @@ pub(crate) fn compress(order: Order, data: &[u8], scratch: &mut Scratch, out: &m
 
 /// Writes which symbols there are, as a run-length code: a symbol, and if the one before it
 /// was there too, how many follow without a gap. `value` writes what is after each.
-fn push_symbols(
+pub(crate) fn push_symbols(
     is_there: impl Fn(usize) -> bool,
     out: &mut Vec<u8>,
     mut value: impl FnMut(usize, &mut Vec<u8>),

@@ -1,11 +1,11 @@
 //! Order 0: one table of frequencies; the states take the bytes in turn.
 
 use super::order1::Scratch;
-use super::symbol::{LOWEST, normalise};
+use super::symbol::{LOWEST, TOTAL, normalise};
 use super::{Backward, STATES, Symbol, push_frequency, push_symbols};
 
-/// Appends frequencies and codes.
-pub(super) fn encode(data: &[u8], scratch: &mut Scratch, out: &mut Vec<u8>) {
+/// How often each byte occurs.
+pub(crate) fn count_bytes(data: &[u8]) -> [u32; 256] {
     let mut counts = [[0_u32; 256]; STATES];
     let mut groups = data.chunks_exact(STATES);
     // Several tables: equal bytes in a row would wait for each other.
@@ -15,11 +15,14 @@ pub(super) fn encode(data: &[u8], scratch: &mut Scratch, out: &mut Vec<u8>) {
         }
     }
     groups.remainder().iter().for_each(|&byte| counts[0][usize::from(byte)] += 1);
-    let counts: [u32; 256] =
-        std::array::from_fn(|byte| counts.iter().map(|counts| counts[byte]).sum());
+    std::array::from_fn(|byte| counts.iter().map(|counts| counts[byte]).sum())
+}
 
+/// Appends frequencies and codes.
+pub(super) fn encode(data: &[u8], scratch: &mut Scratch, out: &mut Vec<u8>) {
+    let counts = count_bytes(data);
     let mut frequencies = [0; 256];
-    normalise(&counts, &mut frequencies);
+    normalise(&counts, TOTAL, &mut frequencies);
     push_symbols(|byte| counts[byte] > 0, out, |byte, out| push_frequency(frequencies[byte], out));
 
     let mut symbols = [Symbol::default(); 256];

@@ -4,7 +4,7 @@
 //! Tables are kept for the symbols that occur, by rank: those of base qualities then fit the
 //! processor's first cache.
 
-use super::symbol::{LOWEST, normalise};
+use super::symbol::{LOWEST, TOTAL, normalise};
 use super::{Backward, STATES, Symbol, push_frequency, push_symbols};
 
 /// Memory that calls share.
@@ -19,14 +19,14 @@ pub(crate) struct Scratch {
 }
 
 /// The bytes that occur, 0 among them, which quarters begin in the context of.
-struct Alphabet {
+pub(crate) struct Alphabet {
     /// By byte; 256 for those that do not occur.
-    rank: [u16; 256],
-    size: usize,
+    pub(crate) rank: [u16; 256],
+    pub(crate) size: usize,
 }
 
 impl Alphabet {
-    fn of(data: &[u8]) -> Self {
+    pub(crate) fn of(data: &[u8]) -> Self {
         let mut is_there = [false; 256];
         is_there[0] = true;
         data.iter().for_each(|&byte| is_there[usize::from(byte)] = true);
@@ -39,7 +39,7 @@ impl Alphabet {
     }
 
     #[inline(always)]
-    fn rank(&self, byte: u8) -> usize {
+    pub(crate) fn rank(&self, byte: u8) -> usize {
         usize::from(self.rank[usize::from(byte)])
     }
 }
@@ -65,7 +65,7 @@ pub(super) fn encode(data: &[u8], scratch: &mut Scratch, out: &mut Vec<u8>) {
     push_symbols(is_context, out, |byte, out| {
         let Some(context) = known(byte) else { return };
         let counts = &counts[row(context)];
-        normalise(counts, frequencies);
+        normalise(counts, TOTAL, frequencies);
         let mut start = 0;
         for (symbol, &frequency) in symbols[row(context)].iter_mut().zip(&*frequencies) {
             if frequency > 0 {

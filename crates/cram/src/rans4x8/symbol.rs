@@ -11,8 +11,8 @@ pub(super) const LOWEST: u32 = 1 << 23;
 
 /// A symbol's share of the range, with the reciprocal of its frequency.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Symbol {
-    /// States from here on would leave 31 bits: a byte is written first.
+pub(crate) struct Symbol {
+    /// States from here on would leave 31 bits: some of it is written first.
     limit: u32,
     reciprocal: u32,
     shift: u32,
@@ -28,15 +28,39 @@ impl Symbol {
     /// (Alverson 1991, Integer division using reciprocals). For f = 1 the factor 2^32 does not fit
     /// 32 bits: that of 2^32 - 1 gives x - 1, which the bias makes good.
     pub(super) fn new(start: u32, frequency: u32) -> Self {
-        let limit = (LOWEST >> TOTAL_BITS << 8) * frequency;
-        let complement = (1 << TOTAL_BITS) - frequency;
+        Self::of_bits(start, frequency, TOTAL_BITS)
+            .with_limit((LOWEST >> TOTAL_BITS << 8) * frequency)
+    }
+
+    /// The same of a range of so many bits, with no limit.
+    pub(crate) fn of_bits(start: u32, frequency: u32, bits: u32) -> Self {
+        let limit = u32::MAX;
+        let complement = (1 << bits) - frequency;
         if frequency < 2 {
-            let bias = start + (1 << TOTAL_BITS) - 1;
+            let bias = start + (1 << bits) - 1;
             return Self { limit, reciprocal: u32::MAX, shift: 0, bias, complement };
         }
         let bits = u32::BITS - (frequency - 1).leading_zeros();
         let reciprocal = (1_u64 << (bits + 31)).div_ceil(u64::from(frequency)) as u32;
         Self { limit, reciprocal, shift: bits - 1, bias: start, complement }
+    }
+
+    /// States from `limit` on are to be made smaller first.
+    pub(crate) fn with_limit(self, limit: u32) -> Self {
+        Self { limit, ..self }
+    }
+
+    #[inline(always)]
+    pub(crate) fn limit(&self) -> u32 {
+        self.limit
+    }
+
+    /// What a state below the limit becomes.
+    #[inline(always)]
+    pub(crate) fn advance(&self, state: u32) -> u32 {
+        let product = u64::from(state) * u64::from(self.reciprocal);
+        let quotient = (product >> 32) as u32 >> self.shift;
+        state + self.bias + quotient * self.complement
     }
 }
 
@@ -71,9 +95,7 @@ impl<'a> Backward<'a> {
             self.push(x as u8);
             x >>= 8;
         }
-        let product = u64::from(x) * u64::from(symbol.reciprocal);
-        let quotient = (product >> 32) as u32 >> symbol.shift;
-        *state = x + symbol.bias + quotient * symbol.complement;
+        *state = symbol.advance(x);
     }
 
     /// Writes the states, which a decoder begins with; gives all bytes.
@@ -85,12 +107,13 @@ impl<'a> Backward<'a> {
     }
 }
 
-/// Makes counts add up to [`TOTAL`], those of symbols that occur at least 1.
-pub(super) fn normalise(counts: &[u32], frequencies: &mut [u32]) {
+/// Makes counts add up to `total`, those of symbols that occur at least 1; no more of them may
+/// occur.
+pub(crate) fn normalise(counts: &[u32], total: u32, frequencies: &mut [u32]) {
     let sum: u64 = counts.iter().map(|&count| u64::from(count)).sum();
-    let mut left = i64::from(TOTAL);
+    let mut left = i64::from(total);
     for (frequency, &count) in frequencies.iter_mut().zip(counts) {
-        let share = u64::from(count) * u64::from(TOTAL) / sum.max(1);
+        let share = u64::from(count) * u64::from(total) / sum.max(1);
         *frequency = if count > 0 { (share as u32).max(1) } else { 0 };
         left -= i64::from(*frequency);
     }

@@ -46,7 +46,7 @@ fn hard_bytes_come_back() {
 fn frequencies_add_up_and_leave_nobody_out() {
     let t = |counts: &[u32]| {
         let mut frequencies = vec![0; counts.len()];
-        normalise(counts, &mut frequencies);
+        normalise(counts, TOTAL, &mut frequencies);
         assert_eq!(frequencies.iter().sum::<u32>(), TOTAL, "{counts:?}");
         assert!(counts.iter().zip(&frequencies).all(|(count, it)| (*count > 0) == (*it > 0)));
     };

@@ -15,8 +15,10 @@ fn t(lines: &[&str]) -> usize {
     let groups = "@RG\tID:one\tSM:s\n@RG\tID:two\tSM:s\n";
     let input = Input::of(sequences(), groups, &text);
     let usual = compare(&input, &input.write(USUAL, usize::MAX));
-    for (level, keeps_mismatch_tags) in [(0, false), (9, true), (1, true)] {
-        compare(&input, &input.write(Settings { level, keeps_mismatch_tags }, 3));
+    for version in [Version::V30, Version::V31] {
+        for (level, keeps_mismatch_tags) in [(0, false), (9, true), (1, true), (6, false)] {
+            compare(&input, &input.write(Settings { version, level, keeps_mismatch_tags }, 3));
+        }
     }
     usual.made_tags
 }

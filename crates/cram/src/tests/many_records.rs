@@ -63,8 +63,8 @@ fn slices_over_many_references_are_read_and_indexed_as_samtools_does() {
         lines += &format!("u{it}\t4\t*\t0\t0\t*\t*\t0\t0\tACGTN\tFFFFF\n");
     }
     let input = Input::of(sequences, "", &lines);
-    for unit_records in [usize::MAX, 20_011] {
-        let written = input.write(USUAL, unit_records);
+    for (version, unit_records) in [(Version::V30, usize::MAX), (Version::V31, 20_011)] {
+        let written = input.write(Settings { version, ..USUAL }, unit_records);
         compare(&input, &written);
         let folder = tempfile::tempdir().unwrap();
         input.put(folder.path(), &written);

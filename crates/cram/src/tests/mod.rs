@@ -12,9 +12,10 @@ use seqloom_format::bam::{Header, RecordRef};
 use seqloom_format::sam::{ReferenceNames, append_line, parse_record};
 use seqloom_testkit::referees::{self, SAMTOOLS};
 
-use crate::{EOF_CONTAINER, Encoder, Numbering, Referred, Settings, digest, file_start};
+use crate::{EOF_CONTAINER, Encoder, Numbering, Referred, Settings, Version, digest, file_start};
 
-pub(crate) const USUAL: Settings = Settings { level: 6, keeps_mismatch_tags: false };
+pub(crate) const USUAL: Settings =
+    Settings { version: Version::V30, level: 6, keeps_mismatch_tags: false };
 
 /// Sequences by name.
 type Sequences = Vec<(&'static str, String)>;
@@ -60,7 +61,7 @@ impl Input {
         let mut header = self.header.clone();
         let digests: Vec<[u8; 16]> = sequences.iter().map(|it| digest(it)).collect();
         header.set_sequence_digests(&digests).unwrap();
-        let mut cram = file_start(&header.text()).unwrap();
+        let mut cram = file_start(settings.version, &header.text()).unwrap();
         let referred = Referred { sequences: &sequences, read_groups: &read_groups };
         let mut encoder = Encoder::new(settings, referred);
         let (mut numbering, mut containers) = (Numbering::new(true), Vec::new());

@@ -2,23 +2,13 @@
 //! before it, token by token; tokens of one place and kind in a stream of their own.
 
 use super::{arithmetic, rans_nx16};
+use crate::names::{
+    CHAR, DELTA, DELTA_0, DIFFERENCE, DIGITS, DIGITS_0, DUPLICATE, END, KINDS, LENGTH_0, MATCH,
+    STRING, TYPE,
+};
 use crate::read::cursor::Cursor;
 use crate::read::error::Problem;
 
-/// Kinds of tokens.
-const TYPE: usize = 0;
-const STRING: u8 = 1;
-const CHAR: u8 = 2;
-const DIGITS_0: u8 = 3;
-const LENGTH_0: usize = 4;
-const DUPLICATE: u8 = 5;
-const DIFFERENCE: u8 = 6;
-const DIGITS: u8 = 7;
-const DELTA: u8 = 8;
-const DELTA_0: u8 = 9;
-const MATCH: u8 = 10;
-const END: u8 = 12;
-const KINDS: usize = 13;
 /// Bits of the byte before a stream.
 const NEXT_PLACE: u8 = 128;
 const SAME_AS: u8 = 64;
@@ -57,8 +47,8 @@ impl Streams {
             }
             if head & NEXT_PLACE != 0 {
                 let mut place = Place::default();
-                if kind != TYPE {
-                    place[TYPE].implied = Some(kind as u8);
+                if kind != usize::from(TYPE) {
+                    place[usize::from(TYPE)].implied = Some(kind as u8);
                 }
                 streams.places.push(place);
             }
@@ -111,9 +101,9 @@ impl Streams {
     }
 
     fn kind(&mut self, place: usize) -> Result<u8, Problem> {
-        let stream = &mut self.places.get_mut(place).ok_or(CORRUPT)?[TYPE];
+        let stream = &mut self.places.get_mut(place).ok_or(CORRUPT)?[usize::from(TYPE)];
         match (stream.buffer, stream.implied) {
-            (Some(_), _) => self.byte(place, TYPE),
+            (Some(_), _) => self.byte(place, TYPE.into()),
             (None, Some(first)) => {
                 stream.implied = Some(MATCH);
                 Ok(first)
@@ -220,7 +210,7 @@ impl Names {
                 }
                 DIGITS_0 => {
                     let number = streams.word(place, DIGITS_0.into())?;
-                    let digits = streams.byte(place, LENGTH_0)?;
+                    let digits = streams.byte(place, LENGTH_0.into())?;
                     self.push_number(number, digits.into())?;
                     TokenKind::Padded(number)
                 }

@@ -6,11 +6,11 @@ use crate::read::error::Problem;
 
 /// Bits of the first byte of a stream.
 pub(crate) const ORDER: u8 = 1;
-const STRIPE: u8 = 8;
-const NO_SIZE: u8 = 16;
+pub(crate) const STRIPE: u8 = 8;
+pub(crate) const NO_SIZE: u8 = 16;
 pub(crate) const STORED: u8 = 32;
 pub(crate) const RUNS: u8 = 64;
-const PACKED: u8 = 128;
+pub(crate) const PACKED: u8 = 128;
 
 /// Streams within streams within streams: no writer goes so far.
 const MOST_DEPTH: usize = 3;

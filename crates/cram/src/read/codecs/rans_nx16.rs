@@ -6,7 +6,7 @@ use crate::read::cursor::Cursor;
 use crate::read::error::Problem;
 
 /// 32 states instead of 4.
-const MANY_STATES: u8 = 4;
+pub(crate) const MANY_STATES: u8 = 4;
 /// Smallest state.
 const LOWEST: u32 = 1 << 15;
 const NAME: &str = "rANS Nx16";

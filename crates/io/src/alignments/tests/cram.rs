@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use seqloom_cram::read::{ContainerHead, ContainerPlace, DEFINITION_BYTES};
-use seqloom_cram::{EOF_CONTAINER, Encoder, Numbering, Referred, Settings, file_start};
+use seqloom_cram::{EOF_CONTAINER, Encoder, Numbering, Referred, Settings, Version, file_start};
 use seqloom_format::bam::{RecordRef, framed_records};
 
 use super::synthetic::record;
@@ -21,11 +21,14 @@ const HEADER: &str = "@HD\tVN:1.6\tSO:unsorted\n@SQ\tSN:c\tLN:1000\n@RG\tID:g\tS
 fn written(records: usize, of_container: usize) -> (Vec<u8>, Vec<u8>) {
     let text: Vec<u8> =
         (0..records).flat_map(|at| record(&format!("r{at}"), 40 + at % 30, b"")).collect();
-    let mut cram = file_start(HEADER.as_bytes()).unwrap();
+    let mut cram = file_start(Version::V30, HEADER.as_bytes()).unwrap();
     let groups = HashMap::from([(b"g".to_vec(), 0)]);
     let sequences = vec![vec![b'A'; 1000]];
     let referred = Referred { sequences: &sequences, read_groups: &groups };
-    let mut encoder = Encoder::new(Settings { level: 6, keeps_mismatch_tags: false }, referred);
+    let mut encoder = Encoder::new(
+        Settings { version: Version::V30, level: 6, keeps_mismatch_tags: false },
+        referred,
+    );
     let mut containers = Vec::new();
     for (at, body) in framed_records(&text).enumerate() {
         encoder.push(&RecordRef::new(body.unwrap()).unwrap(), None, &mut containers).unwrap();

@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""CPU and bytes of CRAM, written and read, against samtools (docs/internals/cram.md).
+
+    tests/bench_cram.py SEQLOOM SAMTOOLS FASTA FOLDER [--real NAME=BAM=FASTA ...]
+
+FASTA is one sequence: pairs 2x150 at 30 x are simulated on its first 5 Mbp (dwgsim, seed 1), with
+names as of a NovaSeq and qualities of 4 and of 40 values from a chain that stays where it is nine
+times of ten. Each round runs all programs in turn; the medians of three rounds are printed.
+"""
+
+import argparse
+import os
+import statistics
+import subprocess
+from pathlib import Path
+
+import numpy as np
+
+ROUNDS = 3
+BASES = 5_000_000
+
+
+def cpu_s(*commands):
+    """Runs a pipeline; user and system time of all of it, in seconds."""
+    text = " | ".join(" ".join(str(word) for word in command) for command in commands)
+    pid = os.fork()
+    if pid == 0:
+        os.execvp("bash", ["bash", "-o", "pipefail", "-c", f"{text} 2>/dev/null"])
+    _, status, usage = os.wait4(pid, 0)
+    assert status == 0, text
+    return usage.ru_utime + usage.ru_stime
+
+
+def qualities(count, length, values, random):
+    """Qualities that fall a little towards the end and mostly stay what they were."""
+    high = len(values) - 1
+    now = np.full(count, high)
+    out = np.empty((count, length), dtype=np.uint8)
+    for at in range(length):
+        moves = random.random(count) < 0.1 + 0.1 * at / length
+        drawn = high - np.minimum(random.geometric(0.35, count) - 1, high)
+        now = np.where(moves, drawn, now)
+        out[:, at] = values[now] + 33
+    return out
+
+
+def simulate(seqloom, fasta, folder, values):
+    """A BAM of simulated pairs, stored, sorted; the FASTA that they are of."""
+    part = folder / "part.fa"
+    if not part.exists():
+        lines = Path(fasta).read_text().split("\n", 1)
+        bases = lines[1].replace("\n", "").lstrip("Nn")[:BASES].upper()
+        part.write_text(f">c\n{bases}\n")
+        pairs = 30 * BASES // 300
+        run = ["dwgsim", "-z", "1", "-N", str(pairs), "-1", "150", "-2", "150", "-c", "0", "-o", "1"]
+        subprocess.run([*run, "-e", "0.002", "-E", "0.003", "-y", "0", str(part), str(folder / "sim")],
+                       check=True, stderr=subprocess.DEVNULL)
+        subprocess.run([seqloom, "index", part], check=True, stderr=subprocess.DEVNULL)
+    random = np.random.default_rng(len(values))
+    mates = []
+    for mate in (1, 2):
+        text = subprocess.run(["gzip", "-dc", folder / f"sim.bwa.read{mate}.fastq.gz"],
+                              check=True, stdout=subprocess.PIPE).stdout
+        reads = text.split(b"\n")[1::4]
+        drawn = qualities(len(reads), 150, values, random)
+        lane, tile = random.integers(1, 5, len(reads)), random.integers(1101, 1179, len(reads))
+        x, y = random.integers(1000, 32500, len(reads)), random.integers(1000, 37060, len(reads))
+        if mate == 1:
+            names = [b"A00785:516:HMTN3DSX3:%d:%d:%d:%d" % it for it in zip(lane, tile, x, y)]
+        path = folder / f"{len(values)}_{mate}.fq"
+        with open(path, "wb") as out:
+            for name, read, row in zip(names, reads, drawn):
+                out.write(b"@%s\n%s\n+\n%s\n" % (name, read, row[:len(read)].tobytes()))
+        mates.append(path)
+    bam = folder / f"{len(values)}.bam"
+    group = "@RG\\tID:a\\tSM:s\\tLB:l"
+    subprocess.run([seqloom, "align", "-R", group, "-l", "0", part, *mates, "-o", bam],
+                   check=True, stderr=subprocess.DEVNULL)
+    return bam, part
+
+
+def measure(name, bam, fasta, arguments, folder):
+    """Prints a row for each version."""
+    seqloom, samtools = arguments.seqloom, arguments.samtools
+    prep = [seqloom, "prep", bam, "--sort", "keep", "--no-pg", "--quiet", "-t", "1", "-o"]
+    for version in ("3.0", "3.1"):
+        ours, theirs = folder / f"{name}.ours.cram", folder / f"{name}.theirs.cram"
+        write = [*prep, ours, "--reference", fasta, "--cram-version", version]
+        view = [samtools, "view", "--no-PG", "--output-fmt", f"cram,version={version}", "-T", fasta]
+        taken = {"write": [], "view -C": [], "stored": [], "read": [], "view -u": []}
+        read = [seqloom, "prep", ours, "--sort", "keep", "--no-pg", "--quiet", "-t", "1", "-l", "0",
+                "--reference", fasta, "-o", "/dev/null"]
+        for _ in range(ROUNDS):
+            taken["write"].append(cpu_s(write))
+            taken["view -C"].append(cpu_s([*prep, "-", "-l", "0"], [*view, "-o", theirs, "-"]))
+            taken["stored"].append(cpu_s([*prep, "/dev/null", "-l", "0"]))
+            taken["read"].append(cpu_s(read))
+            taken["view -u"].append(
+                cpu_s([samtools, "view", "-u", "-T", fasta, "-o", "/dev/null", ours]))
+        cpu = {key: statistics.median(all_s) for key, all_s in taken.items()}
+        sizes = [os.path.getsize(it) for it in (ours, theirs)]
+        print(f"{name} {version}: write {cpu['write']:.2f} s of {cpu['view -C']:.2f} "
+              f"({cpu['write'] / cpu['view -C']:.2f}), bytes {sizes[0]} of {sizes[1]} "
+              f"({sizes[0] / sizes[1]:.4f}), read {cpu['read']:.2f} s of {cpu['view -u']:.2f} "
+              f"({cpu['read'] / cpu['view -u']:.2f}), BAM stored {cpu['stored']:.2f} s", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("seqloom")
+    parser.add_argument("samtools")
+    parser.add_argument("fasta")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--real", nargs="*", default=[])
+    arguments = parser.parse_args()
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    for values in (np.array([2, 12, 23, 37]), np.arange(2, 42)):
+        bam, part = simulate(arguments.seqloom, arguments.fasta, arguments.folder, values)
+        measure(f"simulated-{len(values)}", bam, part, arguments, arguments.folder)
+    for real in arguments.real:
+        name, bam, fasta = real.split("=")
+        measure(name, bam, fasta, arguments, arguments.folder)
+
+
+if __name__ == "__main__":
+    main()
