@@ -140,6 +140,38 @@ fn aligned_reads_are_the_records_of_the_bam() {
 }
 
 #[test]
+fn version_3_1_has_the_same_records_in_fewer_bytes() {
+    let here = folder();
+    let base = align_small();
+    let bam = make(here.path(), "x.bam", &base, "-t 2");
+    let older = make(here.path(), "3.0.cram", &base, "-t 2 --cram-version 3.0");
+    let usual = make(here.path(), "usual.cram", &base, "-t 2");
+    assert_same_bytes(&older, &usual, "3.0");
+    let cram = make(here.path(), "x.cram", &base, "-t 2 --cram-version 3.1");
+    assert_eq!(fs::read(&cram).unwrap()[..6], *b"CRAM\x03\x01");
+    assert_eq!(compare(&cram, &bam, &small().ours), Changes::default());
+    check_index(&cram);
+    let size = |path: &Path| fs::metadata(path).unwrap().len();
+    assert!(size(&cram) < size(&older), "{} and {}", size(&cram), size(&older));
+    for options in ["-t 1", "-t 7 -l 6"] {
+        let other =
+            make(here.path(), "other.cram", &base, &format!("{options} --cram-version 3.1"));
+        assert_same_bytes(&cram, &other, options);
+    }
+    // It is read back as it was, and written again.
+    let again = here.path().join("again.cram");
+    let reference = small().ours.display();
+    let options = format!("--sort coordinate --reference {reference} --cram-version 3.1");
+    prep_into(&again, &[&cram], &options).ok();
+    assert_same_bytes(&cram, &again, "again");
+    for level in [0, 1, 3, 9] {
+        let other = format!("-t 2 --cram-version 3.1 -l {level}");
+        let other = make(here.path(), "level.cram", &base, &other);
+        assert_eq!(compare(&other, &bam, &small().ours), Changes::default());
+    }
+}
+
+#[test]
 fn bytes_are_the_same_for_all_threads_and_ways() {
     let here = folder();
     let base = align_small();
@@ -256,6 +288,7 @@ fn what_cram_cannot_be_is_refused_before_anything_is_written() {
     refused("prep m5.sam -o x.cram --reference ref.fa", 3, &["ref.fa: sequence c", stated, other]);
     refused("prep in.sam -o x.cram --reference ref.fa --write-index bai", 2, &[".crai"]);
     refused("prep in.sam -o x.bam --cram-keep-md", 2, &["--cram-keep-md is for CRAM"]);
+    refused("prep in.sam -o x.bam --cram-version 3.1", 2, &["--cram-version is for CRAM"]);
     let align = align_small().join(" ");
     for (options, word) in [
         ("-o x.cram --no-sort --no-mark-duplicates", "--no-sort"),

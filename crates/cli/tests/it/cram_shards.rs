@@ -17,7 +17,9 @@ fn align(more: &[&str]) -> Vec<String> {
 
 /// In one process, with the read group of shards.
 fn one(folder: &Path, align: &[String]) -> std::path::PathBuf {
-    make(folder, "one.cram", &[align, &OPTIONS[1..].map(str::to_owned)].concat(), "-t 2")
+    let options = OPTIONS[1..].iter().map(|&it| it.to_owned());
+    let words: Vec<String> = align.iter().cloned().chain(options).collect();
+    make(folder, "one.cram", &words, "-t 2")
 }
 
 #[track_caller]
