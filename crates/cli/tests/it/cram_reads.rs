@@ -82,7 +82,7 @@ fn what_align_cannot_take_is_refused_by_name() {
         run(command.args(more).arg("-o").arg(path("out.bam"))).fails_with(code).says(words);
         assert!(!path("out.bam").exists(), "{words:?}");
     };
-    refused(&[&cram, &cram], &[], 3, &["x.cram: CRAM with a second input", "only input"]);
+    refused(&[&cram, &bam], &[], 3, &["x.cram: CRAM with a second input", "only input"]);
     // Cut within a container, and between two.
     fs::write(&cram, &whole[..whole.len() - 100]).unwrap();
     refused(&[&cram], &[], 3, &["x.cram: container", "truncated: the input ends within"]);

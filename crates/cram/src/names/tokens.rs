@@ -11,7 +11,7 @@ const MOST_DIGITS: usize = 9;
 pub(super) enum Kind {
     Text,
     Number(u32),
-    /// With zeros before it.
+    /// With zeros before it, or none but these.
     Padded(u32),
 }
 
@@ -60,7 +60,8 @@ pub(super) fn tokenise(name: &[u8], tokens: &mut Vec<Token>) {
 fn number(digits: &[u8]) -> (Kind, usize) {
     let digits = &digits[..digits.len().min(MOST_DIGITS)];
     let number = digits.iter().fold(0, |number, &digit| 10 * number + u32::from(digit - b'0'));
-    let is_padded = digits.len() > 1 && digits[0] == b'0';
+    // A number of 0 by itself, too: htscodecs writes none as digits without zeros before them.
+    let is_padded = digits[0] == b'0';
     let kind = if is_padded { Kind::Padded(number) } else { Kind::Number(number) };
     (kind, digits.len())
 }
