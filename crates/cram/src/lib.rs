@@ -11,7 +11,8 @@
 //! them the number of records before them. No codec depends on another slice, so bytes depend on
 //! records, reference and settings alone.
 //!
-//! Source: CRAM format specification, versions 3.0 and 3.1, and CRAM codecs, of the SAM/BAM format group.
+//! Source: CRAM format specification, versions 3.0 and 3.1, and CRAM codecs, of the SAM/BAM format
+//! group.
 
 mod bases;
 mod block;

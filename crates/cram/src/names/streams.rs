@@ -67,7 +67,7 @@ impl Streams {
                     continue;
                 }
                 written.push([place as u8, kind]);
-                compress(kind, stream, coder, (best, other));
+                compress(kind, stream, coder, [best, other]);
                 out.push(head);
                 push_uint7(out, best.len());
                 out.extend_from_slice(best);
@@ -81,7 +81,7 @@ fn compress(
     kind: u8,
     stream: &[u8],
     coder: &mut rans_nx16::Scratch,
-    (best, other): (&mut Vec<u8>, &mut Vec<u8>),
+    [best, other]: [&mut Vec<u8>; 2],
 ) {
     if matches!(kind, DUPLICATE | DIFFERENCE | DIGITS | DIGITS_0) {
         rans_nx16::compress_striped(4, stream, coder, best);

@@ -1,3 +1,5 @@
+//! Names come back, and those of Illumina take few bytes.
+
 use proptest::prelude::*;
 
 use super::*;

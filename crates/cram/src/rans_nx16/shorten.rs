@@ -27,7 +27,7 @@ impl Packed {
             _ => return None,
         };
         let mut bytes = Vec::new();
-        if bits > 0 {
+        if let Some(each) = 8_usize.checked_div(bits) {
             let mut ranks = [0_u8; 256];
             for (rank, &symbol) in (0..).zip(&symbols) {
                 ranks[usize::from(symbol)] = rank;
@@ -36,7 +36,7 @@ impl Packed {
                 let ranks = group.iter().rev().map(|&it| ranks[usize::from(it)]);
                 ranks.fold(0, |byte, rank| byte << bits | rank)
             };
-            bytes.extend(data.chunks(8 / bits).map(pack));
+            bytes.extend(data.chunks(each).map(pack));
         }
         Some(Self { symbols, bytes })
     }

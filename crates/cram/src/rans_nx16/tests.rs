@@ -1,3 +1,5 @@
+//! Bytes that are compressed in every way come back.
+
 use proptest::prelude::*;
 
 use super::*;
@@ -79,7 +81,10 @@ fn each_way_is_of_use() {
 
 proptest! {
     #[test]
-    fn any_bytes_come_back(data in prop::collection::vec(any::<u8>(), 0..600), few in any::<bool>()) {
+    fn any_bytes_come_back(
+        data in prop::collection::vec(any::<u8>(), 0..600),
+        few in any::<bool>(),
+    ) {
         let data: Vec<u8> = data.iter().map(|it| if few { it % 5 } else { *it }).collect();
         check(&data);
     }

@@ -41,7 +41,9 @@ impl<'a> Block<'a> {
         let (size, raw_bytes) = (cursor.size()?, cursor.size()?);
         let bytes = cursor.take(size)?;
         let covered = start.take(cursor.at() - first)?;
-        if crc32fast::hash(covered) != cursor.word()? {
+        let checksum = cursor.word()?;
+        // A fuzzer does not find checksums.
+        if !cfg!(fuzzing) && crc32fast::hash(covered) != checksum {
             return Err(Problem::Checksum("a block"));
         }
         Ok(Self { at, method, content, id, raw_bytes, bytes })

@@ -70,7 +70,7 @@ impl ContainerHead {
         }
         let covered = cursor.at();
         let checksum = cursor.word()?;
-        if crc32fast::hash(&bytes[..covered]) != checksum {
+        if !cfg!(fuzzing) && crc32fast::hash(&bytes[..covered]) != checksum {
             return Err(Problem::Checksum("a container's header"));
         }
         let is_end = reference_id == -1 && start == END_START && records == 0;

@@ -9,7 +9,7 @@ use super::{FetchScratch, ReadSource, SourceError, Taken};
 use crate::cram::{ContainerPiece, CramInput};
 
 impl ReadSource {
-    /// What the first container of an input of CRAM inflates to, in bytes; 0 where no input is CRAM.
+    /// What the first container of an input of CRAM inflates to, in bytes; 0 where there is none.
     #[must_use]
     pub fn container_bytes(&self) -> u64 {
         self.lanes.iter().filter_map(|lane| lane.containers()).map(|it| it.wants.raw_bytes).sum()
