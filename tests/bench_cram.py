@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """CPU and bytes of CRAM, written and read, against samtools (docs/internals/cram.md).
 
-    tests/bench_cram.py SEQLOOM SAMTOOLS FASTA FOLDER [--real NAME=BAM=FASTA ...]
+    tests/bench_cram.py SEQLOOM SAMTOOLS FASTA FOLDER [--bases N] [--real NAME=BAM=FASTA ...]
 
-FASTA is one sequence: pairs 2x150 at 30 x are simulated on its first 5 Mbp (dwgsim, seed 1), with
+FASTA is one sequence: pairs 2x150 at 30 x are simulated on its first N bases (5 million; dwgsim, seed 1), with
 names as of a NovaSeq and qualities of 4 and of 40 values from a chain that stays where it is nine
-times of ten. Each round runs all programs in turn; the medians of three rounds are printed.
+times of ten. Each round runs all programs in turn; the medians of three rounds are printed:
+`prep -o x.cram` against `prep -l 0 | samtools view -C`, and `prep x.cram -l 0` against
+`samtools view -u x.cram | prep -l 0 -`.
 """
 
 import argparse
@@ -17,7 +19,6 @@ from pathlib import Path
 import numpy as np
 
 ROUNDS = 3
-BASES = 5_000_000
 
 
 def cpu_s(*commands):
@@ -44,14 +45,15 @@ def qualities(count, length, values, random):
     return out
 
 
-def simulate(seqloom, fasta, folder, values):
+def simulate(arguments, values):
     """A BAM of simulated pairs, stored, sorted; the FASTA that they are of."""
+    seqloom, folder = arguments.seqloom, arguments.folder
     part = folder / "part.fa"
     if not part.exists():
-        lines = Path(fasta).read_text().split("\n", 1)
-        bases = lines[1].replace("\n", "").lstrip("Nn")[:BASES].upper()
+        lines = Path(arguments.fasta).read_text().split("\n", 1)
+        bases = lines[1].replace("\n", "").lstrip("Nn")[:arguments.bases].upper()
         part.write_text(f">c\n{bases}\n")
-        pairs = 30 * BASES // 300
+        pairs = 30 * arguments.bases // 300
         run = ["dwgsim", "-z", "1", "-N", str(pairs), "-1", "150", "-2", "150", "-c", "0", "-o", "1"]
         subprocess.run([*run, "-e", "0.002", "-E", "0.003", "-y", "0", str(part), str(folder / "sim")],
                        check=True, stderr=subprocess.DEVNULL)
@@ -88,15 +90,14 @@ def measure(name, bam, fasta, arguments, folder):
         write = [*prep, ours, "--reference", fasta, "--cram-version", version]
         view = [samtools, "view", "--no-PG", "--output-fmt", f"cram,version={version}", "-T", fasta]
         taken = {"write": [], "view -C": [], "stored": [], "read": [], "view -u": []}
-        read = [seqloom, "prep", ours, "--sort", "keep", "--no-pg", "--quiet", "-t", "1", "-l", "0",
-                "--reference", fasta, "-o", "/dev/null"]
+        to_bam = ["--sort", "keep", "--no-pg", "--quiet", "-t", "1", "-l", "0", "-o", "/dev/null"]
         for _ in range(ROUNDS):
             taken["write"].append(cpu_s(write))
             taken["view -C"].append(cpu_s([*prep, "-", "-l", "0"], [*view, "-o", theirs, "-"]))
             taken["stored"].append(cpu_s([*prep, "/dev/null", "-l", "0"]))
-            taken["read"].append(cpu_s(read))
-            taken["view -u"].append(
-                cpu_s([samtools, "view", "-u", "-T", fasta, "-o", "/dev/null", ours]))
+            taken["read"].append(cpu_s([seqloom, "prep", ours, "--reference", fasta, *to_bam]))
+            view_u = [samtools, "view", "-u", "-T", fasta, ours]
+            taken["view -u"].append(cpu_s(view_u, [seqloom, "prep", "-", *to_bam]))
         cpu = {key: statistics.median(all_s) for key, all_s in taken.items()}
         sizes = [os.path.getsize(it) for it in (ours, theirs)]
         print(f"{name} {version}: write {cpu['write']:.2f} s of {cpu['view -C']:.2f} "
@@ -111,11 +112,12 @@ def main():
     parser.add_argument("samtools")
     parser.add_argument("fasta")
     parser.add_argument("folder", type=Path)
+    parser.add_argument("--bases", type=int, default=5_000_000)
     parser.add_argument("--real", nargs="*", default=[])
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
     for values in (np.array([2, 12, 23, 37]), np.arange(2, 42)):
-        bam, part = simulate(arguments.seqloom, arguments.fasta, arguments.folder, values)
+        bam, part = simulate(arguments, values)
         measure(f"simulated-{len(values)}", bam, part, arguments, arguments.folder)
     for real in arguments.real:
         name, bam, fasta = real.split("=")

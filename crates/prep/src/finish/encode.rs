@@ -31,7 +31,7 @@ pub enum Encoding {
 }
 
 /// Bytes of records after which a unit of BAM or SAM is closed.
-const UNIT_BYTES: u64 = 2 << 20;
+pub const UNIT_BYTES: u64 = 2 << 20;
 /// The same of CRAM, whose slices do not go on over units: those of 5,000 records are 1 % larger
 /// than those of 10,000.
 const CRAM_UNIT_BYTES: u64 = 6 << 20;

@@ -36,7 +36,7 @@ use crate::partition::order::SortOrder;
 use crate::partition::store::{Backing, Chunk, ChunkStore, StoreScratch};
 use crate::recalibrate::AppliedCounts;
 pub use counting_pass::{CountingPassOptions, counting_pass};
-pub use encode::{EncodeError, EncodedUnit, Encoder, Encoding};
+pub use encode::{EncodeError, EncodedUnit, Encoder, Encoding, UNIT_BYTES};
 pub use hooks::VisitorSource;
 use hooks::{Edited, EditorSource, HookError, RecordEditor, RecordVisitor};
 pub use output_index::OutputIndex;
