@@ -74,7 +74,6 @@ pub(crate) fn of_series(version: Version, series: Series) -> Row {
         match series {
             Series::Name => return Row::one(Codec::Names),
             Series::Quality => return QUALITIES,
-            Series::ReadLength => return Row::two(Gzip(1), Nx16(Way::PACKED)),
             _ => {}
         }
     }
