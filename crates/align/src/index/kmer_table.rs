@@ -96,7 +96,7 @@ impl KmerTable {
         self.first_row(number + 1) - self.first_row(number) - short
     }
 
-    /// Where [KmerTable::first_row`] looks, to be fetched ahead.
+    /// Where [`KmerTable::first_row`] looks, to be fetched ahead.
     #[inline]
     #[must_use]
     pub fn entry(&self, number: usize) -> &u32 {

@@ -339,10 +339,9 @@ fn matrix<Score: LaneScore, const LANES: usize, const CAREFUL: bool>(
             row.keep_last(scratch.is_last[at], index, last_column);
             at += 1;
         }
-        let index = Lanes::splat(Score::index(at));
         let behind_all = &mut scratch.columns[at];
         if CAREFUL {
-            let is_behind = index.greater_than(end);
+            let is_behind = Lanes::splat(Score::index(at)).greater_than(end);
             behind_all.diagonal = behind_all.diagonal.blend(is_behind, row.left);
         } else {
             behind_all.diagonal = row.left;

@@ -1,16 +1,16 @@
 //! Where in a window a mate may align at all: a bound by 5-mers.
 //!
-//! **The bound.** A local alignment is a chain of runs of matches. Let it have `n` runs, of lengths
-//! `L`, and let a match score 1, a mismatch cost 4 or more, and a gap of `g` bases `6 + g` or more.
-//! Between two runs there is a mismatch or a gap at least, so the score is at most the sum of `L`,
-//! less `4 (n - 1)`, less what gaps cost beyond 4, which is `2 + g` each. A run of `L` bases is `L
-//! - 4` 5-mers that query and window have in common on one diagonal (none if that is negative), so
-//! that the sum of `L` is at most the number of 5-mers plus `4 n`. Together: a score is at most the
-//! number of 5-mers on the diagonals that the alignment uses, plus 4, less 2 for each gap and 1 for
-//! each base of a gap. An alignment that uses `m` diagonals has `m - 1` gaps or more, and those it
-//! crosses, first to last, are `1 +` the bases of its gaps at most. With `c` 5-mers on a diagonal,
-//! the score of an alignment that stays within an interval of diagonals and crosses all of it is
-//! thus at most
+//! **The bound.** A local alignment is a chain of runs of matches. Let it have `n` runs, of
+//! lengths `L`, and let a match score 1, a mismatch cost 4 or more, and a gap of `g` bases `6 + g`
+//! or more. Between two runs there is a mismatch or a gap at least, so the score is at most the
+//! sum of `L`, less `4 (n - 1)`, less what gaps cost beyond 4, which is `2 + g` each. A run of `L`
+//! bases has `L - 4` 5-mers that query and window have in common on one diagonal (none if that is
+//! negative), so that the sum of `L` is at most the number of 5-mers plus `4 n`. Together: a score
+//! is at most the number of 5-mers on the diagonals that the alignment uses, plus 4, less 2 for
+//! each gap and 1 for each base of a gap. An alignment that uses `m` diagonals has `m - 1` gaps or
+//! more, and those it crosses, first to last, are `1 +` the bases of its gaps at most. With `c`
+//! 5-mers on a diagonal, the score of an alignment that stays within an interval of diagonals and
+//! crosses all of it is thus at most
 //!
 //! ```text
 //! sum over the interval of (max(c - 2, 0) - 1)  +  7
