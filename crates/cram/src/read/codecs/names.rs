@@ -142,18 +142,38 @@ struct Names {
 }
 
 impl Names {
+    /// Whether so many bytes and a NUL have room.
+    fn check_room(&self, size: usize) -> Result<(), Problem> {
+        let has_room = size < self.most - self.text.len().min(self.most);
+        has_room.then_some(()).ok_or(CORRUPT)
+    }
+
     fn push_text(&mut self, text: &[u8]) -> Result<(), Problem> {
-        if text.len() >= self.most - self.text.len().min(self.most) {
-            return Err(CORRUPT);
-        }
+        self.check_room(text.len())?;
         self.text.extend_from_slice(text);
+        Ok(())
+    }
+
+    /// Appends what is in the text already.
+    fn push_again(&mut self, text: std::ops::Range<usize>) -> Result<(), Problem> {
+        self.check_room(text.len())?;
+        self.text.extend_from_within(text);
         Ok(())
     }
 
     /// Appends a number of at least so many digits.
     fn push_number(&mut self, number: u32, digits: usize) -> Result<(), Problem> {
-        let text = format!("{number:0digits$}");
-        self.push_text(text.as_bytes())
+        let own = number.checked_ilog10().map_or(1, |power| power as usize + 1);
+        let digits = digits.max(own);
+        self.check_room(digits)?;
+        let start = self.text.len();
+        self.text.resize(start + digits, b'0');
+        let mut rest = number;
+        for digit in self.text[start..].iter_mut().rev().take(own) {
+            *digit = b'0' + (rest % 10) as u8;
+            rest /= 10;
+        }
+        Ok(())
     }
 
     fn push(&mut self, streams: &mut Streams) -> Result<(), Problem> {
@@ -172,8 +192,7 @@ impl Names {
         let (start, tokens) = (self.text.len(), self.tokens.len());
         if kind == DUPLICATE {
             let [text, tokens] = base.ok_or(CORRUPT)?;
-            let text = self.text[text].to_vec();
-            self.push_text(&text)?;
+            self.push_again(text)?;
             self.names.push([start..self.text.len(), tokens]);
         } else {
             let base = base.map_or(0..0, |[_, tokens]| tokens);
@@ -221,8 +240,7 @@ impl Names {
                 }
                 MATCH => {
                     let before = before.ok_or(CORRUPT)?;
-                    let text = self.text[before.start..before.end].to_vec();
-                    self.push_text(&text)?;
+                    self.push_again(before.start..before.end)?;
                     before.kind
                 }
                 END => return Ok(()),
