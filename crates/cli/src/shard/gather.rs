@@ -138,17 +138,21 @@ pub(super) fn run(arguments: &GatherArguments, console: &Console) -> seqloom_ter
         folder.remove()?;
     }
     summary.log_applied(console);
-    for (reads, problem) in [(reads_too_short, "short"), (reads_too_long, "long")] {
-        if reads > 0 {
-            run.console
-                .info(&format!("shard: reads too {problem}, and unmapped (YF:Z:LN): {reads}"));
-        }
-    }
+    log_lengths(console, &[(reads_too_short, "short"), (reads_too_long, "long")]);
     run.close(&format!(
         "shard: {} reads, {} records, {} marked as duplicates",
         counted.reads, counted.records_written, counted.duplicate_records,
     ));
     Ok(())
+}
+
+/// Logs how many reads have lengths that the mode does not take.
+fn log_lengths(console: &Console, lengths: &[(u64, &str)]) {
+    for (reads, problem) in lengths {
+        if *reads > 0 {
+            console.info(&format!("shard: reads too {problem}, and unmapped (YF:Z:LN): {reads}"));
+        }
+    }
 }
 
 /// The least memory: the header and its index, what is counted, and of other tasks' files one at a
