@@ -48,6 +48,13 @@ pub struct NanoporeOptions {
     pub error_rate: f64,
     /// Sites at most so far apart share their state.
     pub group_gap: usize,
+    /// Shares of molecules that are methylated at a group of sites: each group has one of these.
+    pub site_rates: &'static [f64],
+    /// Share of k-mers that leave the pore before a sample is taken of them.
+    pub skip_rate: f64,
+    /// How much the current of a read drifts over 1,000 bases, in picoampere: the standard deviation
+    /// of what its reads have.
+    pub drift_pa: f64,
     /// `sequencing_kit` of the signal's header.
     pub kit: &'static str,
     /// Samples a second.
@@ -69,6 +76,9 @@ impl Default for NanoporeOptions {
             noise_pa: 1.5,
             error_rate: 0.01,
             group_gap: 10,
+            site_rates: &[0.0, 0.0, 0.5, 1.0, 1.0],
+            skip_rate: 0.0,
+            drift_pa: 0.0,
             kit: "sqk-lsk109",
             sampling_rate_hz: 4000.0,
             is_rna: false,
@@ -147,7 +157,7 @@ const OFFSET: f64 = 6.0;
 pub fn simulate(options: &NanoporeOptions, level_of: LevelOf<'_>) -> NanoporeRun {
     let mut random = Random::new(options.seed);
     let reference = random_reference(options.reference_bases, &mut random);
-    let mut groups = random_groups(&reference, options.group_gap, &mut random);
+    let mut groups = random_groups(&reference, options, &mut random);
     if options.is_rna {
         groups.clear();
     }
@@ -169,7 +179,12 @@ fn random_reference(bases: usize, random: &mut Random) -> Vec<u8> {
     reference
 }
 
-fn random_groups(reference: &[u8], gap: usize, random: &mut Random) -> Vec<TrueGroup> {
+fn random_groups(
+    reference: &[u8],
+    options: &NanoporeOptions,
+    random: &mut Random,
+) -> Vec<TrueGroup> {
+    let gap = options.group_gap;
     let mut groups: Vec<TrueGroup> = Vec::new();
     let sites = reference.windows(2).enumerate().filter(|(_, pair)| pair == b"CG");
     for (site, _) in sites {
@@ -178,7 +193,7 @@ fn random_groups(reference: &[u8], gap: usize, random: &mut Random) -> Vec<TrueG
                 group.sites.push(site);
             }
             _ => {
-                let rate = random.pick(&[0.0, 0.0, 0.5, 1.0, 1.0]);
+                let rate = random.pick(options.site_rates);
                 groups.push(TrueGroup { sites: vec![site], rate });
             }
         }
@@ -293,8 +308,13 @@ fn signal(
     if options.is_rna {
         kmers.reverse();
     }
-    for kmer in kmers {
+    let slope = if options.drift_pa > 0.0 { random.normal(0.0, options.drift_pa) } else { 0.0 };
+    for (place, kmer) in kmers.into_iter().enumerate() {
         starts.push(samples.len());
+        if options.skip_rate > 0.0 && random.chance(options.skip_rate) {
+            continue;
+        }
+        let shift = shift + slope * place as f64 / 1000.0;
         let Level { mean_pa, stdv_pa } = level_of(kmer);
         let level = random.normal(mean_pa.into(), stdv_pa.into());
         // Two exponential stays, one after the other: seldom short, at times long.

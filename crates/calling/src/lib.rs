@@ -31,6 +31,7 @@ pub mod hmm;
 pub mod methylation;
 mod motif;
 pub mod pore_model;
+pub mod training;
 
 #[cfg(test)]
 mod tests;

@@ -91,6 +91,23 @@ impl Motif {
         self.texts().iter().any(|text| rest.starts_with(text))
     }
 
+    /// Whether each M of a k-mer is at the methylated base of a site, as far as the k-mer shows the
+    /// site; other letters of sites may be bare.
+    #[must_use]
+    pub(crate) fn fits(self, kmer: &[u8]) -> bool {
+        let shift = self.shift(false);
+        let is_site = |mark: usize, text: &[u8]| {
+            let hidden = shift.saturating_sub(mark);
+            let mut shown = kmer[mark + hidden - shift..].iter().zip(&text[hidden..]);
+            let is_letter = |(&letter, &base): (&u8, &u8)| {
+                letter == base || letter == b'M' && self.base() == base
+            };
+            shown.all(is_letter)
+        };
+        let mut marks = kmer.iter().enumerate().filter(|(_, letter)| **letter == b'M');
+        marks.all(|(mark, _)| self.texts().iter().any(|text| is_site(mark, text)))
+    }
+
     /// Where the sites of `bases` (upper case) begin, in their order.
     pub(crate) fn sites(self, bases: &[u8]) -> impl Iterator<Item = usize> {
         // All texts of a motif begin with the same letter.

@@ -76,12 +76,17 @@ fn refuse_inputs<'a>(
     }
 }
 
-/// Refuses mates that are read from where the first reads are: under one name or several, as a
-/// pipe or as standard input. Devices pass: `/dev/null` is empty however often it is read.
+/// Refuses a second input, such as mates, that is read from where the first is: under one name or
+/// several, as a pipe or as standard input. Devices pass: `/dev/null` is empty however often it is
+/// read. `why` says what the second one is.
 ///
 /// # Errors
 /// [`UsageError`] that names both.
-pub(crate) fn refuse_one_file_as_both(first: &Path, second: &Path) -> Result<(), UsageError> {
+pub(crate) fn refuse_one_file_as_both(
+    first: &Path,
+    second: &Path,
+    why: &str,
+) -> Result<(), UsageError> {
     let [(one, found), (other, found_too)] = [first, second].map(|path| {
         let path = if path == Path::new(STANDARD_STREAM) { Path::new(STDIN) } else { path };
         (path, fs::metadata(path).ok().filter(|found| !found.file_type().is_char_device()))
@@ -92,8 +97,7 @@ pub(crate) fn refuse_one_file_as_both(first: &Path, second: &Path) -> Result<(),
         return Ok(());
     }
     let (first, second) = (first.display(), second.display());
-    let text = format!("{first} and {second} are one file; R2 takes the mates of R1's reads");
-    Err(UsageError(text))
+    Err(UsageError(format!("{first} and {second} are one file; {why}")))
 }
 
 /// What a path leads to, links followed, if that is a regular file.
@@ -207,7 +211,7 @@ mod tests {
             name => folder.path().join(name),
         };
         let refused = |one: &str, other: &str| {
-            let said = refuse_one_file_as_both(&at(one), &at(other));
+            let said = refuse_one_file_as_both(&at(one), &at(other), "it is not");
             said.map_err(|error| error.to_string())
         };
         for name in ["a", "hard", "link", "sub/../a", "around/a", "around/link"] {

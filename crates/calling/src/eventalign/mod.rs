@@ -9,7 +9,7 @@ pub(crate) mod table;
 mod walk;
 
 pub use table::{TableOptions, push_header, push_summary_header};
-pub(crate) use walk::{WalkScratch, align};
+pub(crate) use walk::{Expected, WalkScratch, align};
 
 /// An event on the reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

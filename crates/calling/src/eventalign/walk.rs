@@ -6,6 +6,7 @@
 
 use std::ops::RangeInclusive;
 
+use crate::Motif;
 use crate::aligned_read::{AlignedBase, AlignedRead, AlignedSignal};
 use crate::events::ReadEvents;
 use crate::hmm::kmers::{Molecule, lowest_base, push_ranks};
@@ -31,6 +32,16 @@ pub(crate) struct WalkScratch {
     levels: Vec<ScaledLevel>,
     path: Vec<PathStep>,
     viterbi: ViterbiScratch,
+}
+
+/// What the molecule is expected to be.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Expected<'a> {
+    /// Levels of its k-mers.
+    pub(crate) model: &'a PoreModel,
+    /// All sites of this motif are methylated. Takes a model of
+    /// [`Alphabet::Methylated`](crate::pore_model::Alphabet::Methylated).
+    pub(crate) methylated: Option<Motif>,
 }
 
 /// What stays the same along a read.
@@ -73,18 +84,17 @@ struct Piece {
     is_last: bool,
 }
 
-/// Appends the events of a read to `rows`, in the order of the reference. `model` has the alphabet
-/// [`Alphabet::Nucleotide`](crate::pore_model::Alphabet::Nucleotide). With a `region` (positions of
-/// the reference, both ends in it) only aligned bases in it are followed.
+/// Appends the events of a read to `rows`, in the order of the reference. With a `region`
+/// (positions of the reference, both ends in it) only aligned bases in it are followed.
 pub(crate) fn align(
     scratch: &mut WalkScratch,
     signal: AlignedSignal<'_>,
-    model: &PoreModel,
+    expected: Expected<'_>,
     region: Option<RangeInclusive<u64>>,
     rows: &mut Vec<EventRow>,
 ) {
     let AlignedSignal { read, events } = signal;
-    let kmer_length = model.kmer_length;
+    let kmer_length = expected.model.kmer_length;
     let pairs = followed(read, kmer_length, region);
     let (Some(front), Some(back)) = (pairs.first(), pairs.last()) else { return };
     let transitions = Transitions::new(events.events_per_base);
@@ -98,7 +108,7 @@ pub(crate) fn align(
     let (mut start, mut event, mut pair) = (front.offset, first, 0);
     while if is_forward { event < last } else { event > last } {
         let Some(piece) = next_piece(&walk, start, event, pair) else { return };
-        let given = walk_piece(scratch, &walk, model, piece, rows);
+        let given = walk_piece(scratch, &walk, expected, piece, rows);
         let Some(row) = rows.last().filter(|_| given > 0) else { return };
         (start, event) = (row.offset, row.event);
         pair = walk.pair_at(start, pair);
@@ -143,16 +153,23 @@ fn next_piece(walk: &Walk<'_>, start: u32, first_event: u32, pair: usize) -> Opt
 fn walk_piece(
     scratch: &mut WalkScratch,
     walk: &Walk<'_>,
-    model: &PoreModel,
+    Expected { model, methylated }: Expected<'_>,
     piece: Piece,
     rows: &mut Vec<EventRow>,
 ) -> usize {
     let WalkScratch { reference, ranks, levels, path, viterbi } = scratch;
     let Piece { first_event, last_event, .. } = piece;
-    let window = reference.get(piece.start as usize..=piece.end as usize).unwrap_or_default();
-    let molecule = Molecule { is_reverse: walk.read.is_reverse, methylated: None };
+    let (start, end) = (piece.start as usize, piece.end as usize);
+    // A site that the piece cuts is still a site.
+    let margin = methylated.map_or(0, |motif| motif.length() - 1);
+    let before = margin.min(start);
+    let after = margin.min(reference.len().saturating_sub(end + 1));
+    let window = reference.get(start - before..=end + after).unwrap_or_default();
+    let molecule = Molecule { is_reverse: walk.read.is_reverse, methylated };
     ranks.clear();
     push_ranks(window, molecule, model.alphabet, model.kmer_length, ranks);
+    ranks.truncate(ranks.len().saturating_sub(after));
+    ranks.drain(..before.min(ranks.len()));
     let scaling = walk.events.scaling;
     let log_var = scaling.var.ln();
     levels.clear();
@@ -185,7 +202,8 @@ mod tests {
         let mut rows = Vec::new();
         let scratch = &mut WalkScratch::default();
         let signal = AlignedSignal { read: &read.aligned(), events: &read.events };
-        align(scratch, signal, &model, region, &mut rows);
+        let expected = Expected { model: &model, methylated: None };
+        align(scratch, signal, expected, region, &mut rows);
         rows
     }
 
@@ -208,6 +226,28 @@ mod tests {
                 false => pair[0].event + 1 == pair[1].event,
             };
             assert!(rows.windows(2).all(|pair| next(pair) && pair[0].offset <= pair[1].offset));
+        }
+    }
+
+    /// Sites are methylated wherever pieces begin and end.
+    #[test]
+    fn kmers_of_methylated_molecules_have_their_marks() {
+        for (motif, site) in
+            [(Motif::Cpg, b"CG".as_slice()), (Motif::Dam, b"GATC"), (Motif::Dcm, b"CCTGG")]
+        {
+            let model = builtin::r9_4_1_methylated(motif).unwrap();
+            for is_reverse in [false, true] {
+                let molecule = Molecule { is_reverse, methylated: Some(motif) };
+                let read = MadeRead::with_sites(&model, molecule, &site.repeat(25 / site.len()));
+                let mut truth = Vec::new();
+                push_ranks(&read.reference, molecule, model.alphabet, 6, &mut truth);
+                let signal = AlignedSignal { read: &read.aligned(), events: &read.events };
+                let expected = Expected { model: &model, methylated: Some(motif) };
+                let (scratch, mut rows) = (&mut WalkScratch::default(), Vec::new());
+                align(scratch, signal, expected, None, &mut rows);
+                assert!(rows.len() > 1_000, "{}", rows.len());
+                assert!(rows.iter().all(|row| row.rank == truth[row.offset as usize]), "{motif}");
+            }
         }
     }
 

@@ -131,6 +131,17 @@ impl CallAccount {
         entry.records += 1;
     }
 
+    /// Adds those of other records.
+    pub fn merge(&mut self, other: &Self) {
+        self.called += other.called;
+        self.bases += other.bases;
+        self.samples += other.samples;
+        for (&key, skipped) in &other.skipped {
+            let entry = self.skipped.entry(key);
+            entry.and_modify(|it| it.records += skipped.records).or_insert_with(|| skipped.clone());
+        }
+    }
+
     /// Records that were meant to be called and were not.
     #[must_use]
     pub fn missed(&self) -> u64 {
@@ -158,5 +169,12 @@ mod tests {
         assert_eq!((found.records, found.example.as_str()), (2, "r2"));
         assert_eq!(found.text, "no signal of this name in --signal");
         assert_eq!((account.missed(), account.records()), (2, 6));
+        let mut other =
+            CallAccount { called: 1, bases: 10, samples: 100, ..CallAccount::default() };
+        other.skip(b"r4", &Skip::NoSignal);
+        other.merge(&account);
+        assert_eq!((other.called, other.bases, other.samples, other.records()), (4, 10, 100, 8));
+        let found = &other.skipped["no_signal"];
+        assert_eq!((found.records, found.example.as_str()), (3, "r4"));
     }
 }

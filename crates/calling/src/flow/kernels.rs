@@ -7,7 +7,7 @@ use super::{CallTimes, KernelSkip, ReadInput, ReadKernel};
 use crate::aligned_read::AlignedSignal;
 use crate::eventalign::sam::{MAX_NAME_BYTES, push_sam};
 use crate::eventalign::table::{self, TableOptions, TableRead};
-use crate::eventalign::{self, EventRow, WalkScratch};
+use crate::eventalign::{self, EventRow, Expected, WalkScratch};
 use crate::events::ReadEvents;
 use crate::events::detect::samples_to_pa;
 use crate::events::read::{self, BasecalledRead, ReadOptions, SkipReason, align_read};
@@ -25,13 +25,13 @@ use crate::pore_model::PoreModel;
 const EVENT_BYTES_PER_SAMPLE: u64 = 36;
 
 /// Events per base of an ordinary read: as many bands has the alignment, and one more per base.
-const EVENTS_PER_BASE: u64 = 3;
+pub(super) const EVENTS_PER_BASE: u64 = 3;
 
 /// Bytes per band of 100 cells: a byte of trace for each, and where it is.
 const BYTES_PER_BAND: u64 = 112;
 
 /// Bytes that aligning events to a read takes, about.
-fn alignment_bytes(bases: u64, samples: u64) -> u64 {
+pub(super) fn alignment_bytes(bases: u64, samples: u64) -> u64 {
     let bands = bases * (EVENTS_PER_BASE + 1);
     samples * EVENT_BYTES_PER_SAMPLE + bands * BYTES_PER_BAND + bases * 64
 }
@@ -44,14 +44,14 @@ impl From<SkipReason> for KernelSkip {
 
 /// A read's events, and what finding them needs.
 #[derive(Default)]
-struct EventScratch {
+pub(super) struct EventScratch {
     read: read::ReadScratch,
-    events: ReadEvents,
+    pub(super) events: ReadEvents,
 }
 
 impl EventScratch {
     /// Finds and aligns the events of a read.
-    fn align(
+    pub(super) fn align(
         &mut self,
         input: &ReadInput<'_>,
         model: &PoreModel,
@@ -262,9 +262,8 @@ impl ReadKernel for EventalignKernel {
         rows.clear();
         let signal = AlignedSignal { read: &input.aligned, events: &scratch.events };
         let region = self.region.clone();
-        times.hmm.time(|| {
-            eventalign::align(walk, signal, &self.nucleotides, region, rows);
-        });
+        let expected = Expected { model: &self.nucleotides, methylated: None };
+        times.hmm.time(|| eventalign::align(walk, signal, expected, region, rows));
         let start = std::time::Instant::now();
         if self.table.samples {
             samples_to_pa(input.signal, samples_pa);

@@ -22,6 +22,7 @@ mod run;
 mod scheduler;
 pub(crate) mod sequences;
 pub(crate) mod signals;
+mod training_kernel;
 
 pub use account::{CallAccount, Skip};
 pub use error::CallError;
@@ -32,6 +33,8 @@ pub use sequences::{ReadSequences, ReadSequencesError, normalise};
 pub use signals::{
     Kit, ListFiles, ScanFiles, SignalFiles, SignalFilesBuilder, SignalFilesError, SignalOptions,
 };
+
+pub use training_kernel::{TrainingKernel, TrainingOutput};
 
 use seqloom_format::signal::SignalRead;
 use seqloom_runtime::trace::Stage;

@@ -136,6 +136,5 @@ impl Clipping {
     /// Both ends, as for methylation calls.
     pub const BOTH: Self = Self { start: true, end: true };
     /// Neither end.
-    #[cfg(test)]
     pub(crate) const NEITHER: Self = Self { start: false, end: false };
 }

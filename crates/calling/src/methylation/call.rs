@@ -3,7 +3,6 @@
 
 use crate::Motif;
 use crate::aligned_read::{AlignedRead, AlignedSignal};
-use crate::events::ReadEvents;
 use crate::hmm::kmers::{Molecule, lowest_base, push_ranks};
 use crate::hmm::score::{LANES, Levels, Question, ScoreScratch, score};
 use crate::hmm::{Clipping, ScaledLevel, Transitions};
@@ -40,6 +39,32 @@ impl CallOptions {
     #[must_use]
     pub const fn of(motif: Motif) -> Self {
         Self { motif, gap_bp: 10, flank_bp: 10, span_limit_bp: 200, least_events: 10 }
+    }
+}
+
+/// Which events of a group are scored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Window {
+    /// K-mers after the last scored one up to whose first event the events reach.
+    more_kmers: u32,
+    /// Which of the events may belong to none of the scored k-mers.
+    clipping: Clipping,
+}
+
+/// Longest k-mers that are scored as nanopolish scores them.
+const LONGEST_CLIPPED_KMER: usize = 6;
+
+impl Window {
+    /// Of k-mers of so many letters. nanopolish, whose k-mers have six letters at the most, takes
+    /// the events up to the last base of the window, though the last k-mer ends there, and leaves
+    /// those that fit nowhere to the background. Deviations of 9-mers are so great that the
+    /// background is as likely as a k-mer, and most events would be left to it: there, the events
+    /// are those of the scored k-mers, and all are scored.
+    const fn of(kmer_length: usize) -> Self {
+        match kmer_length > LONGEST_CLIPPED_KMER {
+            true => Self { more_kmers: 0, clipping: Clipping::NEITHER },
+            false => Self { more_kmers: kmer_length as u32 - 1, clipping: Clipping::BOTH },
+        }
     }
 }
 
@@ -81,7 +106,7 @@ pub(crate) fn call_read(
     options: &CallOptions,
     calls: &mut Vec<GroupCall>,
 ) {
-    let AlignedSignal { read, events } = signal;
+    let read = signal.read;
     scratch.reference.clear();
     scratch.reference.extend(read.reference.iter().copied().map(lowest_base));
     scratch.groups.clear();
@@ -89,7 +114,8 @@ pub(crate) fn call_read(
     collect_jobs(scratch, signal, model, options);
     let begin = calls.len();
     calls.extend(scratch.jobs.iter().map(|job| unscored(job, read, model.kmer_length)));
-    score_jobs(scratch, events, read.is_reverse, &mut calls[begin..]);
+    let clipping = Window::of(model.kmer_length).clipping;
+    score_jobs(scratch, signal, clipping, &mut calls[begin..]);
 }
 
 /// Leaves the groups that can be called, with their k-mers, in the scratch.
@@ -103,6 +129,7 @@ fn collect_jobs(
     jobs.clear();
     levels.clear();
     let k = model.kmer_length;
+    let more_kmers = Window::of(k).more_kmers;
     let of_kmer = &events.of_kmer;
     let length = read.sequence.len();
     let by_reference = EventsByReference::new(read.pairs, of_kmer, length, k, read.is_reverse);
@@ -115,7 +142,8 @@ fn collect_jobs(
             continue;
         }
         let Some(window) = reference.get(start as usize..=end as usize) else { continue };
-        let Some(span) = by_reference.window(start, end) else { continue };
+        let last = (end + 1 + more_kmers).saturating_sub(k as u32);
+        let Some(span) = by_reference.window(start, last) else { continue };
         if span.from.abs_diff(span.to) <= options.least_events {
             continue;
         }
@@ -149,8 +177,8 @@ fn unscored(job: &Job, read: &AlignedRead<'_>, kmer_length: usize) -> GroupCall 
 /// Scores all jobs, those of like size together. The order does not touch the scores.
 fn score_jobs(
     scratch: &mut CallScratch,
-    events: &ReadEvents,
-    is_reverse: bool,
+    AlignedSignal { read, events }: AlignedSignal<'_>,
+    clipping: Clipping,
     calls: &mut [GroupCall],
 ) {
     let CallScratch { levels, jobs, order, score: score_scratch, .. } = scratch;
@@ -162,7 +190,7 @@ fn score_jobs(
         (job.kmer_count, job.event_count(), *at)
     });
     for chunk in order.chunks(LANES / 2) {
-        let nothing = Levels { mean_pa: &[], backwards: is_reverse };
+        let nothing = Levels { mean_pa: &[], backwards: read.is_reverse };
         let mut questions = [Question { levels: nothing, kmers: &[] }; LANES];
         for (at, pair) in chunk.iter().zip(questions.chunks_exact_mut(2)) {
             let job = &jobs[*at as usize];
@@ -175,7 +203,7 @@ fn score_jobs(
             pair[1] = Question { levels: walk, kmers: methylated };
         }
         let questions = &questions[..2 * chunk.len()];
-        let scores = score(score_scratch, questions, &transitions, Clipping::BOTH);
+        let scores = score(score_scratch, questions, &transitions, clipping);
         for (at, pair) in chunk.iter().zip(scores.chunks_exact(2)) {
             let call = &mut calls[*at as usize];
             call.log_lik_unmethylated = pair[0];
@@ -187,8 +215,9 @@ fn score_jobs(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hmm::score::in_logarithms;
     use crate::hmm::test_read::MadeRead;
-    use crate::pore_model::builtin;
+    use crate::pore_model::{Alphabet, builtin};
 
     fn calls(read: &MadeRead, options: &CallOptions) -> Vec<GroupCall> {
         let model = builtin::r9_4_1_methylated(options.motif).unwrap();
@@ -241,6 +270,52 @@ mod tests {
         let context = &read.reference[context];
         assert_eq!(context.len() as u64, call.last - call.first + 11);
         assert_eq!(motif.sites(context).count(), call.motif_count as usize);
+    }
+
+    /// Levels that methylation and every letter move, with so great a deviation.
+    fn made_model(kmer_length: usize, stdv_pa: f64) -> PoreModel {
+        let rows = Alphabet::Methylated.rows(kmer_length).unwrap();
+        let level = |rank: usize| 60.0 + (rank as u32).wrapping_mul(2_654_435_769) as f64 / 1e8;
+        let means = (0..rows).map(level).collect();
+        let stdvs = vec![stdv_pa; rows];
+        PoreModel::new(String::new(), Alphabet::Methylated, kmer_length, means, stdvs).unwrap()
+    }
+
+    /// Whatever the length of k-mers: which events are scored, and how.
+    #[test]
+    fn events_of_long_kmers_are_scored_all_and_alone() {
+        for (kmer_length, more_kmers, clipping, other) in
+            [(6, 5, Clipping::BOTH, Clipping::NEITHER), (9, 0, Clipping::NEITHER, Clipping::BOTH)]
+        {
+            let model = made_model(kmer_length, 5.1);
+            for is_reverse in [false, true] {
+                let molecule = Molecule { is_reverse, methylated: Some(Motif::Cpg) };
+                let read = MadeRead::with_sites(&model, molecule, b"CG");
+                let (scratch, mut calls) = (&mut CallScratch::default(), Vec::new());
+                let signal = AlignedSignal { read: &read.aligned(), events: &read.events };
+                call_read(scratch, signal, &model, &CallOptions::default(), &mut calls);
+                assert!(calls.len() >= 8, "{}", calls.len());
+                let transitions = Transitions::new(read.events.events_per_base);
+                let mut apart = 0;
+                for (job, call) in scratch.jobs.iter().zip(&calls) {
+                    let Walked { from, to } = job.events;
+                    let place = |event: u32| read.kmer_of_event[event as usize];
+                    let scored = (job.kmer_count - 1) as u32;
+                    assert_eq!(place(from), job.group.first - 10);
+                    assert_eq!(place(to), place(from) + scored + more_kmers);
+                    let span = from.min(to) as usize..=from.max(to) as usize;
+                    let mean_pa = &read.events.events.mean_pa[span];
+                    let kmers = &scratch.levels[job.kmers..][..job.kmer_count];
+                    let levels = Levels { mean_pa, backwards: from > to };
+                    let question = Question { levels, kmers };
+                    let by = |clipping| in_logarithms(&question, &transitions, clipping);
+                    let found = call.log_lik_unmethylated;
+                    assert!((found - by(clipping)).abs() < 1e-3, "{found} {}", by(clipping));
+                    apart += usize::from((found - by(other)).abs() > 0.1);
+                }
+                assert_eq!(apart, calls.len());
+            }
+        }
     }
 
     #[test]

@@ -30,6 +30,17 @@ impl Chemistry {
         }
     }
 
+    /// A kit as models name it, which [`Self::of_name`] knows again.
+    #[must_use]
+    pub(crate) const fn kit(self) -> &'static str {
+        match self {
+            Self::R9Dna => "r9.4_450bps",
+            Self::R10Dna => "r10.4.1_400bps",
+            Self::R9Rna => "r9.4_70bps",
+            Self::Rna004 => "rna004_130bps",
+        }
+    }
+
     /// Whether signal runs from the 3' end to the 5' end.
     #[must_use]
     pub const fn is_rna(self) -> bool {
@@ -65,6 +76,10 @@ mod tests {
         t("dna_r10.4.1_400bps_9mer", Some(Chemistry::R10Dna));
         t("r10.4.1_400bps", Some(Chemistry::R10Dna));
         t("rna004_130bps_9mer", Some(Chemistry::Rna004));
+        for chemistry in [Chemistry::R9Dna, Chemistry::R10Dna, Chemistry::R9Rna, Chemistry::Rna004]
+        {
+            t(chemistry.kit(), Some(chemistry));
+        }
         t("none", None);
         t("", None);
     }

@@ -78,7 +78,7 @@ pub(crate) fn check_options(
     let duplicates = &arguments.duplicates;
     duplicates.optical_distance.check(duplicates.read_name_regex.as_ref())?;
     if let (Some(first), Some(second)) = (first, second) {
-        refuse_one_file_as_both(first, second)?;
+        refuse_one_file_as_both(first, second, "R2 takes the mates of R1's reads")?;
     }
     let (names, has_sheet) = (&arguments.names, arguments.sheet.is_some());
     refuse_first(&[

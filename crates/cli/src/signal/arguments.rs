@@ -17,7 +17,7 @@ use crate::output::arguments::thread_count;
 use crate::same_file;
 
 /// How a command runs.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Run")]
 pub(crate) struct RunArguments {
     /// Busy threads, 1 to 4096 [default: all cores this process may use]

@@ -1,4 +1,4 @@
-//! What `methylation` and `eventalign` say of what they called: on the console, and in the report
+//! What `methylation`, `eventalign` and `train` say of what they called: on the console, and in the report
 //! of `--json`.
 
 use std::num::NonZeroUsize;
@@ -28,37 +28,46 @@ pub(super) fn refuse_nothing(account: &CallAccount) -> Result<(), NothingCalled>
     }
 }
 
+/// What was called of one BAM.
+#[derive(Clone, Copy)]
+pub(super) struct Called<'a> {
+    pub(super) arguments: &'a CallArguments,
+    pub(super) job: &'a Job,
+    pub(super) totals: &'a CallTotals,
+}
+
 /// Says what was called and what was not, here and in the report of `--json`, which is still to get
 /// its name.
 pub(super) fn tell(
     what: &str,
-    arguments: &CallArguments,
     pass: &Pass<'_>,
-    job: &Job,
-    totals: &CallTotals,
+    called: &[Called<'_>],
 ) -> seqloom_terminal::Result<Option<AtomicFile>> {
-    let account = &totals.account;
-    for (key, it) in &account.skipped {
-        let (records, text, example) = (it.records, &it.text, &it.example);
-        pass.info(&format!("{records} records skipped, {key}: {text} (first: {example})"));
+    for Called { arguments, totals, .. } in called {
+        let account = &totals.account;
+        for (key, it) in &account.skipped {
+            let (records, text, example) = (it.records, &it.text, &it.example);
+            pass.info(&format!("{records} records skipped, {key}: {text} (first: {example})"));
+        }
+        let of = match called.len() {
+            1 => String::new(),
+            _ => format!(" of {}", arguments.bam.display()),
+        };
+        pass.info(&format!(
+            "{what}: {} of {} records{of} called, {} bases, {} samples",
+            account.called, totals.records, account.bases, account.samples
+        ));
     }
-    pass.info(&format!(
-        "{what}: {} of {} records called, {} bases, {} samples",
-        account.called, totals.records, account.bases, account.samples
-    ));
-    let Some(path) = &arguments.json else { return Ok(None) };
-    let report = report(pass, job, arguments, totals);
-    let report = serde_json::to_string_pretty(&report).map_err(Bug::new)? + "\n";
+    let Some(path) = called.first().and_then(|it| it.arguments.json.as_ref()) else {
+        return Ok(None);
+    };
+    let report = serde_json::to_string_pretty(&report(pass, called)).map_err(Bug::new)? + "\n";
     crate::output::stage_text(path, &report).map(Some)
 }
 
-fn report(
-    pass: &Pass<'_>,
-    job: &Job,
-    arguments: &CallArguments,
-    totals: &CallTotals,
-) -> serde_json::Value {
-    let account = &totals.account;
+fn report(pass: &Pass<'_>, called: &[Called<'_>]) -> serde_json::Value {
+    let mut account = CallAccount::default();
+    called.iter().for_each(|it| account.merge(&it.totals.account));
     let skipped: serde_json::Map<_, _> = account
         .skipped
         .iter()
@@ -69,6 +78,12 @@ fn report(
             });
             (key.to_owned(), value)
         })
+        .collect();
+    let sum = |of: fn(&Called<'_>) -> u64| called.iter().map(of).sum::<u64>();
+    let inputs: Vec<_> = called
+        .iter()
+        .flat_map(|it| [&it.arguments.bam, &it.arguments.reference])
+        .map(|path| path.display().to_string())
         .collect();
     let seconds: serde_json::Map<_, _> = pass
         .component_seconds()
@@ -81,13 +96,14 @@ fn report(
         "schema": seqloom_report::run::SCHEMA,
         "program": format!("seqloom {}", env!("CARGO_PKG_VERSION")),
         "command": crate::host::command_line(),
-        "inputs": [arguments.bam.display().to_string(), arguments.reference.display().to_string()],
-        "output": arguments.output.display().to_string(),
+        "inputs": inputs,
+        "output": called.first().map(|it| it.arguments.output.display().to_string()),
         "threads": threads,
-        "memory_bytes": job.limit.0,
+        "memory_bytes": called.first().map(|it| it.job.limit.0),
         "counts": {
-            "records": totals.records, "called": account.called, "missed": account.missed(),
-            "bases": account.bases, "samples": account.samples, "signal_reads": job.signals.len(),
+            "records": sum(|it| it.totals.records), "called": account.called, "missed": account.missed(),
+            "bases": account.bases, "samples": account.samples,
+            "signal_reads": sum(|it| it.job.signals.len() as u64),
         },
         "skipped": skipped,
         "component_seconds": seconds,
@@ -99,8 +115,8 @@ fn report(
             "cpu_hours": cpu_s / 3600.0,
             "core_hours": core_hours(threads.get(), wall_s),
             "peak_rss_bytes": machine::usage().peak_rss_bytes,
-            "peak_charged_bytes": totals.peak_bytes,
+            "peak_charged_bytes": called.iter().map(|it| it.totals.peak_bytes).max(),
         },
-        "bytes": { "read": job.alignments.bytes_read() },
+        "bytes": { "read": sum(|it| it.job.alignments.bytes_read()) },
     })
 }

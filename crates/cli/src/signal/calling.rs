@@ -1,5 +1,5 @@
-//! What `methylation` and `eventalign` have in common: their inputs, and the checks that these
-//! belong together.
+//! What `methylation`, `eventalign` and `train` have in common: their inputs, and the checks that
+//! these belong together.
 
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
@@ -7,30 +7,24 @@ use std::path::{Path, PathBuf};
 
 use seqloom_calling::events::ReadOptions;
 use seqloom_calling::flow::{
-    self, CallInputs, CallOptions, CallTimes, CallTotals, Committed, Filter, HardClips, ListFiles,
-    ReadKernel, ReadSequences, Region, ScanFiles, SignalFiles, SignalFilesBuilder, SignalOptions,
-    Skip,
+    self, CallInputs, CallOptions, CallTimes, CallTotals, Committed, Filter, HardClips, ReadKernel,
+    ReadSequences, Region, SignalFiles, Skip,
 };
-use seqloom_calling::pore_model::{Chemistry, PoreModel};
+use seqloom_calling::pore_model::PoreModel;
 use seqloom_format::bam::{Header, RecordRef};
 use seqloom_io::IndexedFasta;
-use seqloom_io::alignments::{AlignmentOptions, AlignmentSource};
-use seqloom_io::reference::ReferenceError;
+use seqloom_io::alignments::AlignmentSource;
 use seqloom_io::sidecars::{bam_indices, cram_indices, with_suffix};
 use seqloom_runtime::memory::ByteSize;
-use seqloom_runtime::pool::Stopped;
-use seqloom_signal::flow::inputs::{self, Inputs};
-use seqloom_signal::flow::{Input, Numbers, Sequential};
-use seqloom_signal::operations::Locate;
+use seqloom_signal::flow::inputs;
 use seqloom_signal::store::index_path;
 use seqloom_terminal::UsageError;
 
 use super::arguments::RunArguments;
+use super::calling_inputs::{Opened, match_contigs, open_alignments, open_sequences, open_signals};
 use super::error::PassError;
-use super::model::{GivenModel, Molecules, nucleotide_model, one_chemistry};
+use super::model::{GivenModel, Molecules, nucleotide_model};
 use super::pass::Pass;
-use super::region;
-use crate::cram_input::{self, Held, waiting_bytes};
 use crate::output::arguments::memory_size;
 use crate::output::run::{beyond_address_space, default_memory, within_address_space};
 
@@ -44,7 +38,7 @@ const WORKER_BYTES: u64 = 8 << 20;
 const WINDOW_BYTES: u64 = 32 << 20;
 
 /// Inputs of a call, and how it runs.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(super) struct CallArguments {
     /// Aligned reads, sorted by coordinate: BAM, CRAM or SAM
     #[arg(short, long, value_name = "FILE")]
@@ -80,13 +74,25 @@ pub(super) struct CallArguments {
     pub(super) run: RunArguments,
 }
 
+impl CallArguments {
+    /// The region, as it was given.
+    pub(super) fn region(&self) -> Option<&str> {
+        self.alignments.region.as_deref()
+    }
+
+    /// The model of the four bases that was given.
+    pub(super) fn kmer_model(&self) -> Option<&Path> {
+        self.kmer_model.as_deref()
+    }
+}
+
 fn deviation(text: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|it: &f64| it.is_normal() && *it > 0.0);
     number.ok_or_else(|| "must be a number above 0".to_owned())
 }
 
 /// Which alignments are called.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 struct AlignmentArguments {
     /// Only this region of the reference; positions count from 1, both ends are part of it. A BAM
     /// that has an index is read from where it begins
@@ -117,7 +123,7 @@ impl AlignmentArguments {
 
 /// Files that only one of the commands has, as they are given.
 pub(super) struct OwnFiles<'a> {
-    pub(super) input: Option<&'a PathBuf>,
+    pub(super) inputs: &'a [&'a PathBuf],
     /// What the command line calls them, and where they go.
     pub(super) outputs: &'a [(&'a str, Option<&'a PathBuf>)],
 }
@@ -134,6 +140,8 @@ pub(super) struct Job {
     /// First and last base that are called, 0-based.
     region: Option<RangeInclusive<u64>>,
     memory_bytes: u64,
+    /// Bytes of it that reads being called cannot have.
+    reserved_bytes: u64,
     /// Of the whole process.
     pub(super) limit: ByteSize,
     block_bytes: u64,
@@ -142,6 +150,8 @@ pub(super) struct Job {
     is_rna: bool,
     /// It is the program's.
     has_own_model: bool,
+    /// Reads were called before.
+    is_again: bool,
 }
 
 impl Job {
@@ -157,23 +167,9 @@ impl Job {
         refuse_same_file(arguments, &found.paths, files)?;
         let limit = memory_limit(arguments.memory, pass.threads)?;
         let block_bytes = (limit.0 / 256).clamp(64 << 10, 1 << 20);
-        let options = AlignmentOptions {
-            block_bytes: block_bytes as usize,
-            free_blocks: pass.threads.get().clamp(4, 64),
-            max_line_bytes: (limit.0 / 16) as usize,
-            max_container_bytes: cram_input::max_container_bytes(limit, pass.threads),
-            ..AlignmentOptions::default()
-        };
-        let mut alignments = AlignmentSource::open(std::slice::from_ref(&arguments.bam), options)?;
-        let fasta = Some(arguments.reference.as_path());
-        let read_bytes = cram_input::refer(&mut alignments, fasta, &Held::default())?
-            + waiting_bytes(cram_input::container_bytes(&alignments), pass.threads);
+        let Opened { alignments, read_bytes, region } =
+            open_alignments(arguments, limit, block_bytes, pass)?;
         let which = &arguments.alignments;
-        let parse = |it| region::parse(it, &alignments.headers()[0]);
-        let region = which.region.as_deref().map(parse).transpose()?;
-        if let Some(requested) = &region {
-            region::go_to(&mut alignments, requested, pass)?;
-        }
         let reference = IndexedFasta::open(&arguments.reference)?;
         if let Some(index) = reference.old_index() {
             pass.warn(&format!("{} is older than its file, but fits it", index.display()));
@@ -183,11 +179,12 @@ impl Job {
         let kmer_model = arguments.kmer_model.as_deref();
         let given = kmer_model.map(|path| GivenModel { path, stdv_pa: arguments.level_stdv });
         let (signals, chemistry) = open_signals(found, pass)?;
-        let (nucleotides, is_rna) = nucleotide_model(given, chemistry.as_ref(), takes)?;
+        let (mut nucleotides, is_rna) = nucleotide_model(given, chemistry.as_ref(), takes)?;
+        nucleotides.chemistry = nucleotides.chemistry.or(chemistry.map(|(chemistry, _)| chemistry));
         let sequences = open_sequences(arguments, pass, ByteSize(limit.0 / 2))?;
         let held = read_bytes + signals.held_bytes();
         let held = held + sequences.as_ref().map_or(0, ReadSequences::held_bytes);
-        let memory_bytes = memory_left(held, limit, pass.threads)?;
+        let memory_bytes = memory_left(held, READS_TAKE, limit, pass.threads)?;
         Ok(Self {
             alignments,
             reference,
@@ -198,12 +195,47 @@ impl Job {
             hard_clips: which.hard_clips(),
             region: region.map(|it| it.bases),
             memory_bytes,
+            reserved_bytes: held,
             limit,
             block_bytes,
             nucleotides,
             is_rna,
             has_own_model: kmer_model.is_none(),
+            is_again: false,
         })
+    }
+
+    /// Has the next call begin at the first record again. What that call cannot read has been
+    /// booked before.
+    pub(super) fn rewind(
+        &mut self,
+        arguments: &CallArguments,
+        pass: &Pass<'_>,
+    ) -> seqloom_terminal::Result<()> {
+        self.alignments =
+            open_alignments(arguments, self.limit, self.block_bytes, pass)?.alignments;
+        self.is_again = true;
+        Ok(())
+    }
+
+    /// Leaves `bytes` of the memory to `what`, besides the names and places of the reads.
+    ///
+    /// # Errors
+    /// What is left is too little.
+    pub(super) fn reserve(
+        &mut self,
+        bytes: u64,
+        what: &str,
+        pass: &Pass<'_>,
+    ) -> Result<(), UsageError> {
+        self.reserved_bytes += bytes;
+        self.memory_bytes = memory_left(self.reserved_bytes, what, self.limit, pass.threads)?;
+        Ok(())
+    }
+
+    /// Bytes that the places and names of the reads take.
+    pub(super) fn held_bytes(&self) -> u64 {
+        self.reserved_bytes
     }
 
     /// How reads are aligned with their signal.
@@ -266,7 +298,7 @@ impl Job {
         let totals = flow::run(&inputs, kernel, &options, &watch, |committed| {
             match committed.outcome {
                 Some(Ok(_)) => pass.count_read(),
-                Some(Err(Skip::SignalUnreadable(fault))) => pass.lose(fault)?,
+                Some(Err(Skip::SignalUnreadable(fault))) if !self.is_again => pass.lose(fault)?,
                 _ => {}
             }
             commit(&committed)
@@ -313,17 +345,24 @@ fn memory_limit(
     Ok(limit)
 }
 
-/// What is left of the memory besides the program and `held` bytes of names and places of reads.
+/// What [`memory_left`] says of names and places of the reads.
+const READS_TAKE: &str = "names and places of the reads take";
+
+/// What is left of the memory besides the program and `held` bytes; `what` says whose these are.
 ///
 /// # Errors
 /// It is too little.
-fn memory_left(held: u64, limit: ByteSize, threads: NonZeroUsize) -> Result<u64, UsageError> {
+fn memory_left(
+    held: u64,
+    what: &str,
+    limit: ByteSize,
+    threads: NonZeroUsize,
+) -> Result<u64, UsageError> {
     let (left, least) = (limit.0.saturating_sub(OWN_BYTES + held), least_bytes(threads));
     if left < least - OWN_BYTES {
         let (held, requested) = (ByteSize(held), ByteSize(least + held));
         return Err(UsageError(format!(
-            "-m {limit} is too little: names and places of the reads take {held}, {requested} is \
-             the least"
+            "-m {limit} is too little: {what} {held}, {requested} is the least"
         )));
     }
     Ok(left)
@@ -341,118 +380,11 @@ fn refuse_same_file(
     indices.extend(bam_indices(bam));
     indices.extend(cram_indices(bam));
     indices.extend([".fai", ".gzi"].map(|suffix| with_suffix(reference, suffix)));
-    let inputs = [Some(bam), Some(reference), reads.as_ref(), kmer_model.as_ref(), files.input];
-    let inputs = inputs.into_iter().flatten().chain(signal).chain(&indices);
+    let inputs = [Some(bam), Some(reference), reads.as_ref(), kmer_model.as_ref()];
+    let inputs = inputs.into_iter().flatten().chain(files.inputs.iter().copied());
+    let inputs = inputs.chain(signal).chain(&indices);
     let outputs = [("-o", Some(&arguments.output)), ("--json", arguments.json.as_ref())];
     let outputs = outputs.into_iter().chain(files.outputs.iter().copied());
     let given = outputs.filter_map(|(label, path)| Some((label, path?.as_path())));
     arguments.run.refuse_same_file(inputs.map(PathBuf::as_path), given)
-}
-
-/// Which sequence of the FASTA each one of the header is.
-fn match_contigs(
-    pass: &Pass<'_>,
-    header: &Header,
-    reference: &IndexedFasta,
-    bam: &Path,
-) -> seqloom_terminal::Result<Vec<Option<usize>>> {
-    let mut contigs = Vec::new();
-    for it in header.references() {
-        let found = reference.find(it.name.as_bytes());
-        let length = found.map(|sequence| reference.length_bp(sequence));
-        if let Some(found) = length.filter(|&length| length != u64::from(it.length)) {
-            let (path, name) = (reference.path().to_owned(), it.name.clone());
-            let expected = it.length;
-            return Err(ReferenceError::Length { path, name, found, expected }.into());
-        }
-        contigs.push(found);
-    }
-    let missing = contigs.iter().filter(|it| it.is_none()).count();
-    let first = contigs.iter().position(Option::is_none).map(|at| &header.references()[at].name);
-    let (path, bam) = (reference.path().display(), bam.display());
-    match first {
-        Some(_) if missing == contigs.len() => {
-            let names = header.references().iter().map(|it| it.name.clone()).collect();
-            let path = reference.path().to_owned();
-            return Err(ReferenceError::Missing { path, names }.into());
-        }
-        Some(name) => pass.warn(&format!(
-            "{path} lacks {missing} sequences of the header of {bam}, {name} the first; reads \
-             aligned to them are skipped"
-        )),
-        None => {}
-    }
-    Ok(contigs)
-}
-
-fn open_sequences(
-    arguments: &CallArguments,
-    pass: &Pass<'_>,
-    limit: ByteSize,
-) -> seqloom_terminal::Result<Option<ReadSequences>> {
-    let Some(path) = &arguments.reads else {
-        pass.info(
-            "without --reads the bases of reads are those of the BAM; records with hard clips are \
-             skipped",
-        );
-        return Ok(None);
-    };
-    let reads = ReadSequences::open(path, limit, || pass.watch("list reads"));
-    if !pass.watch("list reads") {
-        return Err(Stopped::Interrupted.into());
-    }
-    let reads = reads?;
-    if reads.twice() > 0 {
-        let (path, twice) = (path.display(), reads.twice());
-        pass.warn(&format!("{path}: {twice} names are there more than once; they are skipped"));
-    }
-    pass.info(&format!("{} reads in {}", reads.len(), path.display()));
-    Ok(Some(reads))
-}
-
-/// Lists the reads of all files of signal; what they were made with, if the files say.
-fn open_signals(
-    found: Inputs,
-    pass: &Pass<'_>,
-) -> seqloom_terminal::Result<(SignalFiles, Option<(Chemistry, PathBuf)>)> {
-    pass.tell_apple_double(found.apple_double);
-    let mut builder = SignalFilesBuilder::new(distinct(found.paths)).map_err(PassError::from)?;
-    let paths = builder.paths().to_vec();
-    let stage = ListFiles { paths: &paths, options: &pass.options, components: &pass.components };
-    let numbers = Numbers { count: paths.len(), next: 0 };
-    pass.run("list signal", numbers, &stage, |listed| {
-        builder.take_listed(listed)?.map_or(Ok(()), |fault| pass.lose(&fault))
-    })?;
-    let must_scan = builder.must_scan();
-    if let Some(first) = must_scan.first() {
-        pass.info(&format!(
-            "{} files have no index and are read through; `seqloom signal index {}` makes one",
-            must_scan.len(),
-            first.display()
-        ));
-    }
-    let stage = ScanFiles(Locate { components: &pass.components });
-    let inputs = must_scan.into_iter().map(Input::Path).collect();
-    pass.run("scan signal", Sequential::new(inputs, pass.options.clone()), &stage, |scanned| {
-        builder.take_scanned(scanned);
-        scanned.faults().iter().try_for_each(|fault| pass.lose(fault))
-    })?;
-    for index in builder.old_indices() {
-        pass.warn(&format!("{} is older than its file", index.display()));
-    }
-    let chemistry = one_chemistry(builder.kits())?;
-    let options = SignalOptions { open: pass.options.clone(), ..SignalOptions::default() };
-    let (signals, twice) = builder.finish(options);
-    if twice > 0 {
-        pass.warn(&format!("signal: {twice} read ids are there more than once; they are skipped"));
-    }
-    pass.info(&format!("signal: {} reads in {} files", signals.len(), paths.len()));
-    Ok((signals, chemistry))
-}
-
-/// Files without those that were given before, under whatever name.
-fn distinct(paths: Vec<PathBuf>) -> Vec<PathBuf> {
-    let mut seen = std::collections::HashSet::new();
-    let is_new = |path: &PathBuf| seen.insert(path.canonicalize().unwrap_or_else(|_| path.clone()));
-    paths.into_iter().filter(is_new).collect()
 }

@@ -7,7 +7,7 @@ use seqloom_calling::flow::EventalignKernel;
 use seqloom_io::Publication;
 use seqloom_terminal::Console;
 
-use super::called::{refuse_nothing, tell};
+use super::called::{Called, refuse_nothing, tell};
 use super::calling::{CallArguments, Job, OwnFiles};
 use super::calling_sinks::TextSink;
 use super::model::Molecules;
@@ -53,7 +53,7 @@ pub(super) fn run(
 ) -> seqloom_terminal::Result<()> {
     let pass = Pass::new(&arguments.call.run, console);
     let outputs = [("--summary", arguments.summary.as_ref())];
-    let files = OwnFiles { input: None, outputs: &outputs };
+    let files = OwnFiles { inputs: &[], outputs: &outputs };
     let job = Job::open(&arguments.call, &files, Molecules::Any { is_rna: arguments.rna }, &pass)?;
     let table = TableOptions {
         read_names: arguments.print_read_names,
@@ -90,7 +90,8 @@ pub(super) fn run(
     let mut made = Publication::default();
     made.outputs.extend(sink.finish(&pass)?);
     made.sidecars.extend(summary.map(|summary| summary.finish(&pass)).transpose()?.flatten());
-    made.sidecars.extend(tell("eventalign", &arguments.call, &pass, &job, &totals)?);
+    let called = Called { arguments: &arguments.call, job: &job, totals: &totals };
+    made.sidecars.extend(tell("eventalign", &pass, &[called])?);
     pass.publish(made)?;
     pass.finish("eventalign")
 }

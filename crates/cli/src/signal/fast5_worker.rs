@@ -24,7 +24,7 @@ enum Engine {
 }
 
 /// How FAST5 is read.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Run")]
 pub(crate) struct EngineArguments {
     /// What reads FAST5 files

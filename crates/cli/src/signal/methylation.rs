@@ -14,7 +14,7 @@ use seqloom_io::sidecars::with_suffix;
 use seqloom_io::{AtomicFile, Publication};
 use seqloom_terminal::Console;
 
-use super::called::{refuse_nothing, tell};
+use super::called::{Called, refuse_nothing, tell};
 use super::calling::{CallArguments, Job, OwnFiles};
 use super::calling_sinks::{BamSink, TextSink};
 use super::error::PassError;
@@ -58,7 +58,8 @@ pub(crate) struct MethylationArguments {
     /// Columns of the table
     #[arg(long, value_name = "PROGRAM", default_value = "nanopolish")]
     format: Format,
-    /// Pore model of bases and the motif's methylated base (M), in nanopolish's or f5c's form
+    /// Pore model of bases and the motif's methylated base (M), in nanopolish's or f5c's form, or of
+    /// `seqloom signal train`
     /// [default: nanopolish's for the motif, R9.4.1 DNA, 6-mers]
     #[arg(long, visible_alias = "meth-model", value_name = "FILE")]
     methylation_model: Option<PathBuf>,
@@ -112,7 +113,8 @@ pub(super) fn run(
     made.outputs.extend(table.finish(&pass)?);
     bam.map_or(Ok(()), |bam| bam.finish(&pass, &mut made))?;
     made.sidecars.extend(bed.map(|bed| bed.finish(&pass)).transpose()?.flatten());
-    made.sidecars.extend(tell("methylation", &arguments.call, &pass, &job, &totals)?);
+    let called = Called { arguments: &arguments.call, job: &job, totals: &totals };
+    made.sidecars.extend(tell("methylation", &pass, &[called])?);
     pass.publish(made)?;
     pass.finish("methylation")
 }
@@ -129,7 +131,8 @@ fn open(arguments: &MethylationArguments, pass: &Pass<'_>) -> seqloom_terminal::
         ("the index of --modbam", csi.as_ref()),
         ("--bedmethyl", arguments.bedmethyl.as_ref()),
     ];
-    let files = OwnFiles { input: arguments.methylation_model.as_ref(), outputs: &outputs };
+    let inputs: Vec<_> = arguments.methylation_model.iter().collect();
+    let files = OwnFiles { inputs: &inputs, outputs: &outputs };
     Job::open(&arguments.call, &files, Molecules::Dna("methylation is called"), pass)
 }
 
@@ -252,7 +255,7 @@ fn methylated_model(
         let text = format!(
             "the model of --kmer-model has {kmer_length}-mers, that of methylated {motif} which \
              comes with the program {}-mers of R9.4.1 DNA; give a table of all {kmer_length}-mers \
-             of A, C, G, T and M with --methylation-model",
+             of A, C, G, T and M with --methylation-model (`seqloom signal train` makes one)",
             model.kmer_length
         );
         return Err(PassError::Usage(text).into());

@@ -5,6 +5,7 @@
 mod arguments;
 mod called;
 mod calling;
+mod calling_inputs;
 mod calling_sinks;
 mod cat;
 mod check;
@@ -26,6 +27,7 @@ mod region;
 mod skim;
 mod split;
 mod stats;
+mod train;
 mod view;
 
 use seqloom_terminal::Console;
@@ -61,6 +63,8 @@ pub(crate) enum SignalCommand {
     Methylation(Box<methylation::MethylationArguments>),
     /// Align the events of the signal of aligned reads to the reference
     Eventalign(Box<eventalign::EventalignArguments>),
+    /// Train a model of methylated k-mers on controls, for `seqloom signal methylation`
+    Train(Box<train::TrainArguments>),
     /// Round away the bits of the signal that are noise
     Degrade(degrade::DegradeArguments),
 }
@@ -81,6 +85,7 @@ pub(crate) fn run(command: &SignalCommand, console: &Console) -> seqloom_termina
         SignalCommand::Check(arguments) => check::run(arguments, console),
         SignalCommand::Methylation(arguments) => methylation::run(arguments, console),
         SignalCommand::Eventalign(arguments) => eventalign::run(arguments, console),
+        SignalCommand::Train(arguments) => train::run(arguments, console),
         SignalCommand::Degrade(arguments) => degrade::run(arguments, console),
     }
 }

@@ -118,10 +118,16 @@ impl<'a> Pass<'a> {
         Spent { wall_s: self.console.wall().as_secs_f64(), cpu_s: cpu.as_secs_f64() }
     }
 
-    /// Components of which only this command has any; they are in the report before the
+    /// Adds to components of which only this command has any; they are in the report before the
     /// others.
     pub(super) fn add_components(&self, seconds: Vec<(&'static str, f64)>) {
-        lock(&self.own_components).extend(seconds);
+        let mut own = lock(&self.own_components);
+        for (name, seconds) in seconds {
+            match own.iter_mut().find(|(own, _)| *own == name) {
+                Some((_, own)) => *own += seconds,
+                None => own.push((name, seconds)),
+            }
+        }
     }
 
     /// Books what a batch read and lost.

@@ -80,6 +80,7 @@ mod signal_pool;
 mod signal_refusals;
 mod signal_roundtrip;
 mod signal_slow5tools;
+mod signal_train;
 mod signal_truth;
 mod spliced;
 mod stripes;

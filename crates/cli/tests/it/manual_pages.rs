@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 /// Commands that users see, a page each.
-const PAGES: [&str; 36] = [
+const PAGES: [&str; 37] = [
     "seqloom-align.1",
     "seqloom-columns.1",
     "seqloom-completions.1",
@@ -38,6 +38,7 @@ const PAGES: [&str; 36] = [
     "seqloom-signal-skim.1",
     "seqloom-signal-split.1",
     "seqloom-signal-stats.1",
+    "seqloom-signal-train.1",
     "seqloom-signal-view.1",
     "seqloom-signal.1",
     "seqloom-topology.1",

@@ -130,5 +130,15 @@ fn calls_do_not_go_over_what_they_are_made_from() {
     fs::write(at("cpg"), "").unwrap();
     check("methylation --methylation-model cpg", "-o", "cpg", "-o cpg is also an input");
     check("methylation --modbam new", "-o", "new.bai", "the index of --modbam");
+    for name in ["m.bam", "m.fq", "m.slow5"] {
+        fs::write(at(name), "").unwrap();
+    }
+    let methylated =
+        "train --methylated-bam m.bam --methylated-reads m.fq --methylated-signal m.slow5";
+    for file in ["x.bam", "reads.fq", "s.slow5", "model", "m.bam", "m.fq", "m.slow5"] {
+        for label in ["-o", "--json", "--lost"] {
+            check(methylated, label, file, &format!("{label} {file} is also an input"));
+        }
+    }
     check("eventalign --summary new", "-o", "new", "-o and --summary are both new");
 }

@@ -10,7 +10,7 @@ use crate::eventalign::sam::push_sam;
 use crate::eventalign::table::{
     TableOptions, TableRead, push_header, push_rows, push_summary, push_summary_header,
 };
-use crate::eventalign::{WalkScratch, align};
+use crate::eventalign::{Expected, WalkScratch, align};
 use crate::events::detect::samples_to_pa;
 
 /// Table and summary of all alignments.
@@ -20,11 +20,12 @@ fn ours(inputs: &Inputs, options: &TableOptions) -> (String, String) {
     let (mut table, mut summary) = (Vec::new(), Vec::new());
     push_header(options, &mut table);
     push_summary_header(&mut summary);
+    let expected = Expected { model: &model, methylated: None };
     for (index, alignment) in inputs.alignments.iter().enumerate() {
         let (real, events) = inputs.read(alignment);
         let read = inputs.aligned(alignment);
         rows.clear();
-        align(&mut scratch, AlignedSignal { read: &read, events }, &model, None, &mut rows);
+        align(&mut scratch, AlignedSignal { read: &read, events }, expected, None, &mut rows);
         samples_to_pa(&real.signal, &mut samples_pa);
         let read = TableRead {
             read: &read,
@@ -43,10 +44,11 @@ fn ours(inputs: &Inputs, options: &TableOptions) -> (String, String) {
 /// SAM of all alignments, without a header.
 fn our_sam(inputs: &Inputs) -> String {
     let (model, mut scratch, mut out) = (model(), WalkScratch::default(), Vec::new());
+    let expected = Expected { model: &model, methylated: None };
     for alignment in &inputs.alignments {
         let (read, mut rows) = (inputs.aligned(alignment), Vec::new());
         let events = inputs.read(alignment).1;
-        align(&mut scratch, AlignedSignal { read: &read, events }, &model, None, &mut rows);
+        align(&mut scratch, AlignedSignal { read: &read, events }, expected, None, &mut rows);
         push_sam(&read, alignment.mapq, &rows, &mut out);
     }
     String::from_utf8(out).unwrap()

@@ -1,0 +1,193 @@
+//! Levels from events, and from what is known without them.
+
+use super::sums::EventSums;
+use crate::pore_model::PoreModel;
+
+/// Least variance of what is between true levels and known ones, in square picoampere, and of that
+/// between the logarithms of deviations: what is known is never believed whole.
+const LEAST_VARIANCE: f64 = 1e-4;
+
+/// Rounds in which a variance is measured: each weighs k-mers by the one before.
+const MEASURING_ROUNDS: usize = 8;
+
+/// A level.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Gaussian {
+    pub(super) mean_pa: f64,
+    pub(super) stdv_pa: f64,
+}
+
+impl Gaussian {
+    /// That of a k-mer of a model.
+    pub(super) fn of(model: &PoreModel, rank: usize) -> Self {
+        Self { mean_pa: model.level_mean_pa[rank], stdv_pa: model.level_stdv_pa[rank] }
+    }
+}
+
+/// What the events of a k-mer say, which are two or more.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Observation {
+    pub(super) mean_pa: f64,
+    /// Logarithm of the deviation. Right on average: that of a sample's deviation is too small.
+    pub(super) log_stdv: f64,
+    pub(super) events: f64,
+}
+
+impl Observation {
+    pub(super) fn of(sums: &EventSums, current: &PoreModel, rank: usize) -> Self {
+        let events = f64::from(sums.events(rank));
+        let least = (current.level_stdv_pa[rank] * 1e-3).powi(2);
+        let log_stdv = (sums.variance(rank).max(least).ln() + 1.0 / (events - 1.0)) / 2.0;
+        let mean_pa = current.level_mean_pa[rank] + sums.distance_pa(rank);
+        Self { mean_pa, log_stdv, events }
+    }
+}
+
+/// A number that was seen, how far it is from what was known, and the variance that the seeing has.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Distance {
+    pub(super) distance: f64,
+    pub(super) variance: f64,
+}
+
+/// The variance of true numbers about known ones: that of the distances, less that of the seeing.
+pub(super) fn true_variance(distances: &[Distance]) -> f64 {
+    let mut found = f64::INFINITY;
+    for _ in 0..MEASURING_ROUNDS {
+        let (mut sum, mut weights) = (0.0, 0.0);
+        for it in distances {
+            // The square of a distance varies by the square of the variance that it has in all.
+            let whole = if found.is_finite() { found + it.variance } else { 1.0 + it.variance };
+            let weight = 1.0 / (whole * whole);
+            sum += weight * (it.distance * it.distance - it.variance);
+            weights += weight;
+        }
+        found = (sum / weights).max(LEAST_VARIANCE);
+    }
+    found
+}
+
+/// How far true levels are from known ones.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Prior {
+    /// Of true means about known ones.
+    mean_variance: f64,
+    /// Logarithm of how many times greater deviations are.
+    log_stdv_shift: f64,
+    /// Of their logarithms.
+    log_stdv_variance: f64,
+}
+
+/// Variance of the logarithm of a deviation of so many events.
+fn log_stdv_variance(events: f64) -> f64 {
+    0.5 / (events - 1.0)
+}
+
+impl Prior {
+    /// Measures it on k-mers of which both are there.
+    pub(super) fn measured(pairs: impl Iterator<Item = (Observation, Gaussian)>) -> Self {
+        let pairs: Vec<_> = pairs.collect();
+        let (mut shift, mut weights) = (0.0, 0.0);
+        for (seen, known) in &pairs {
+            let weight = seen.events - 1.0;
+            shift += weight * (seen.log_stdv - known.stdv_pa.ln());
+            weights += weight;
+        }
+        let log_stdv_shift = shift / weights;
+        let factor = log_stdv_shift.exp();
+        let of_means = |(seen, known): &(Observation, Gaussian)| Distance {
+            distance: seen.mean_pa - known.mean_pa,
+            variance: (factor * known.stdv_pa).powi(2) / seen.events,
+        };
+        let of_stdvs = |(seen, known): &(Observation, Gaussian)| Distance {
+            distance: seen.log_stdv - known.stdv_pa.ln() - log_stdv_shift,
+            variance: log_stdv_variance(seen.events),
+        };
+        Self {
+            mean_variance: true_variance(&pairs.iter().map(of_means).collect::<Vec<_>>()),
+            log_stdv_shift,
+            log_stdv_variance: true_variance(&pairs.iter().map(of_stdvs).collect::<Vec<_>>()),
+        }
+    }
+
+    /// What is known and what was seen, each by its precision.
+    pub(super) fn combined(&self, known: Gaussian, seen: Option<Observation>) -> Gaussian {
+        let log_stdv = known.stdv_pa.ln() + self.log_stdv_shift;
+        let Some(seen) = seen else {
+            return Gaussian { mean_pa: known.mean_pa, stdv_pa: log_stdv.exp() };
+        };
+        let of_seeing = log_stdv_variance(seen.events);
+        let log_stdv = mixed([seen.log_stdv, log_stdv], [of_seeing, self.log_stdv_variance]);
+        let stdv_pa = log_stdv.exp();
+        let of_seeing = stdv_pa * stdv_pa / seen.events;
+        let mean_pa = mixed([seen.mean_pa, known.mean_pa], [of_seeing, self.mean_variance]);
+        Gaussian { mean_pa, stdv_pa }
+    }
+}
+
+/// The mean of two numbers, each weighted by the other's variance.
+fn mixed([one, other]: [f64; 2], [of_one, of_other]: [f64; 2]) -> f64 {
+    (one * of_other + other * of_one) / (of_one + of_other)
+}
+
+#[cfg(test)]
+mod tests {
+    use seqloom_testkit::random::Random;
+
+    use super::*;
+
+    const KNOWN: Gaussian = Gaussian { mean_pa: 80.0, stdv_pa: 2.0 };
+
+    #[test]
+    fn the_variance_of_true_numbers_is_that_of_distances_less_the_seeing_s() {
+        let mut random = Random::new(3);
+        for expected in [0.0, 0.25, 4.0_f64] {
+            let distances: Vec<_> = (0..20_000)
+                .map(|at| {
+                    let variance = if at % 3 == 0 { 9.0 } else { 0.3 };
+                    let truth = random.normal(0.0, expected.sqrt());
+                    Distance { distance: random.normal(truth, f64::sqrt(variance)), variance }
+                })
+                .collect();
+            let found = true_variance(&distances);
+            assert!((found - expected).abs() < 0.02 + 0.05 * expected, "{found} for {expected}");
+        }
+    }
+
+    #[test]
+    fn levels_are_between_what_is_known_and_what_was_seen() {
+        let prior = Prior { mean_variance: 1.0, log_stdv_shift: 0.5, log_stdv_variance: 0.01 };
+        let without = prior.combined(KNOWN, None);
+        assert_eq!(without.mean_pa, 80.0);
+        assert!((without.stdv_pa - 2.0 * 0.5_f64.exp()).abs() < 1e-12);
+        let mut before = without;
+        for events in [2.0, 10.0, 100.0, 1e4, 1e9] {
+            let seen = Observation { mean_pa: 84.0, log_stdv: 3.0_f64.ln(), events };
+            let level = prior.combined(KNOWN, Some(seen));
+            assert!(level.mean_pa > before.mean_pa && level.mean_pa < 84.0, "{level:?}");
+            assert!(level.stdv_pa < before.stdv_pa && level.stdv_pa > 3.0 - 1e-9, "{level:?}");
+            before = level;
+        }
+        assert!((before.mean_pa - 84.0).abs() < 1e-6 && (before.stdv_pa - 3.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn how_far_levels_are_from_known_ones_is_measured() {
+        let mut random = Random::new(4);
+        let pairs = (0..5_000).map(|_| {
+            let events = 20;
+            let (level, stdv) = (random.normal(80.0, 1.5), 3.0 * random.normal(0.0, 0.2).exp());
+            let drawn: Vec<f64> = (0..events).map(|_| random.normal(level, stdv)).collect();
+            let events = f64::from(events);
+            let mean_pa = drawn.iter().sum::<f64>() / events;
+            let squares: f64 = drawn.iter().map(|it| (it - mean_pa).powi(2)).sum();
+            let variance = squares / (events - 1.0);
+            let log_stdv = (variance.ln() + 1.0 / (events - 1.0)) / 2.0;
+            (Observation { mean_pa, log_stdv, events }, KNOWN)
+        });
+        let found = Prior::measured(pairs);
+        assert!((found.mean_variance - 2.25).abs() < 0.2, "{found:?}");
+        assert!((found.log_stdv_shift - 1.5_f64.ln()).abs() < 0.02, "{found:?}");
+        assert!((found.log_stdv_variance - 0.04).abs() < 0.006, "{found:?}");
+    }
+}
