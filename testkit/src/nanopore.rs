@@ -32,6 +32,8 @@ pub type LevelOf<'a> = &'a dyn Fn(&[u8]) -> Level;
 pub struct NanoporeOptions {
     /// Equal seeds give equal runs.
     pub seed: u64,
+    /// Seed of the reads, where theirs is not that of the genome.
+    pub read_seed: Option<u64>,
     /// Bases of the reference.
     pub reference_bases: usize,
     /// Reads.
@@ -68,6 +70,7 @@ impl Default for NanoporeOptions {
     fn default() -> Self {
         Self {
             seed: 1,
+            read_seed: None,
             reference_bases: 20_000,
             reads: 40,
             read_bases: (2_000, 5_000),
@@ -161,6 +164,7 @@ pub fn simulate(options: &NanoporeOptions, level_of: LevelOf<'_>) -> NanoporeRun
     if options.is_rna {
         groups.clear();
     }
+    let mut random = options.read_seed.map_or(random, Random::new);
     let mut reads: Vec<NanoporeRead> = (0..options.reads)
         .map(|_| random_read(options, &reference, &groups, level_of, &mut random))
         .collect();
@@ -429,6 +433,9 @@ mod tests {
         let run = simulate(&options(), &level_of);
         assert_eq!(run, simulate(&options(), &level_of));
         assert_ne!(run, simulate(&NanoporeOptions { seed: 2, ..options() }, &level_of));
+        let others = simulate(&NanoporeOptions { read_seed: Some(2), ..options() }, &level_of);
+        assert_eq!((&others.reference, &others.groups), (&run.reference, &run.groups));
+        assert_ne!(others.reads, run.reads);
     }
 
     #[test]
@@ -483,6 +490,29 @@ mod tests {
             without += read.methylated.iter().filter(|it| !it.1).count();
         }
         assert!(with > 10 && without > 10);
+    }
+
+    #[test]
+    fn kmers_that_are_skipped_have_no_samples_and_reads_drift() {
+        let options = NanoporeOptions { skip_rate: 0.1, drift_pa: 5.0, ..options() };
+        let run = simulate(&options, &level_of);
+        let stays = |read: &NanoporeRead| {
+            let next = read.kmer_starts[1..].iter().zip(&read.kmer_starts);
+            next.map(|(next, start)| next - start).collect::<Vec<_>>()
+        };
+        let all: Vec<usize> = run.reads.iter().flat_map(stays).collect();
+        let skipped = all.iter().filter(|stay| **stay == 0).count();
+        assert!((all.len() / 12..all.len() / 8).contains(&skipped), "{skipped} of {}", all.len());
+        let steady = simulate(&NanoporeOptions { drift_pa: 0.0, ..options }, &level_of);
+        assert_ne!(steady.reads[0].samples, run.reads[0].samples);
+        // All of a genome without methylation, and all of one with it.
+        for rate in [0.0, 1.0] {
+            let site_rates = if rate == 0.0 { &[0.0] } else { &[1.0] };
+            let run = simulate(&NanoporeOptions { site_rates, ..self::options() }, &level_of);
+            let states = run.reads.iter().flat_map(|read| &read.methylated);
+            assert!(states.clone().count() > 50);
+            assert!(states.clone().all(|(_, state)| *state == (rate == 1.0)));
+        }
     }
 
     #[test]

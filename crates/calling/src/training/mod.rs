@@ -25,7 +25,7 @@ pub use sums::EventSums;
 pub use table::TrainingRecord;
 
 use letters::Letters;
-use prior::{Gaussian, Observation, Prior};
+use prior::{Gauge, Gaussian, Observation, Prior};
 
 use crate::Motif;
 use crate::pore_model::{Alphabet, ModelError, PoreModel};
@@ -128,11 +128,15 @@ pub fn train(
     refuse_few(&seen, "without a")?;
     let known: Vec<_> =
         bare.iter().map(|&rank| Gaussian::of(nucleotides, letters.among_four(rank))).collect();
+    let gauge = Gauge::measured(both(&seen, &known));
+    let scaled = |seen: Option<Observation>| seen.map(|seen| gauge.taken_from(seen));
+    let seen: Vec<_> = seen.into_iter().map(scaled).collect();
     set_levels(&mut model, &bare, &seen, &known);
 
     let methylated = letters.methylated();
     let seen: Vec<_> = methylated.iter().map(observed).collect();
     refuse_few(&seen, "with the")?;
+    let seen: Vec<_> = seen.into_iter().map(scaled).collect();
     let of_bare: Vec<_> =
         methylated.iter().map(|&rank| Gaussian::of(&model, letters.without(rank))).collect();
     let known = effects::add(letters, &methylated, &seen, &of_bare);
@@ -147,6 +151,14 @@ pub fn train(
     Ok(TrainedModel { model, events: sums.counts().to_vec(), methylated, motif })
 }
 
+/// The k-mers of which both are there.
+fn both(
+    seen: &[Option<Observation>],
+    known: &[Gaussian],
+) -> impl Iterator<Item = (Observation, Gaussian)> {
+    seen.iter().zip(known).filter_map(|(seen, known)| Some(((*seen)?, *known)))
+}
+
 /// Sets the levels of k-mers by what their events say, if they have enough, and what is known
 /// without them.
 fn set_levels(
@@ -155,8 +167,7 @@ fn set_levels(
     seen: &[Option<Observation>],
     known: &[Gaussian],
 ) {
-    let pairs = seen.iter().zip(known).filter_map(|(seen, known)| Some(((*seen)?, *known)));
-    let prior = Prior::measured(pairs);
+    let prior = Prior::measured(both(seen, known));
     for ((&rank, seen), known) in ranks.iter().zip(seen).zip(known) {
         let Gaussian { mean_pa, stdv_pa } = prior.combined(*known, *seen);
         model.level_mean_pa[rank] = mean_pa;

@@ -43,6 +43,51 @@ impl Observation {
     }
 }
 
+/// What the scaling of reads makes of all levels: it is not exact, as some events are at the wrong
+/// k-mer, and noise of a read widens its events. Taken from observations, it leaves them on the scale
+/// of the model of the four bases, by which reads are scaled whenever they are called.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Gauge {
+    shift_pa: f64,
+    scale: f64,
+    log_stdv: f64,
+}
+
+/// Scales that the regression of a gauge can have; anything else is chance.
+const GAUGE_SCALES: std::ops::Range<f64> = 0.8..1.25;
+
+impl Gauge {
+    /// Measured on bare k-mers: a line through their means, and the mean of the logarithms of
+    /// deviations, both about those that are known.
+    pub(super) fn measured(pairs: impl Iterator<Item = (Observation, Gaussian)>) -> Self {
+        let (mut w, mut wk, mut wkk, mut ws, mut wks) = (0.0, 0.0, 0.0, 0.0, 0.0);
+        let (mut log_stdv, mut weights) = (0.0, 0.0);
+        for (seen, known) in pairs {
+            // A picoampere more or less is usual, however many the events.
+            let weight = 1.0 / (1.0 + known.stdv_pa * known.stdv_pa / seen.events);
+            w += weight;
+            wk += weight * known.mean_pa;
+            wkk += weight * known.mean_pa * known.mean_pa;
+            ws += weight * seen.mean_pa;
+            wks += weight * known.mean_pa * seen.mean_pa;
+            log_stdv += (seen.events - 1.0) * (seen.log_stdv - known.stdv_pa.ln());
+            weights += seen.events - 1.0;
+        }
+        let slope = (w * wks - wk * ws) / (w * wkk - wk * wk);
+        let scale = if GAUGE_SCALES.contains(&slope) { slope } else { 1.0 };
+        Self { shift_pa: (ws - scale * wk) / w, scale, log_stdv: log_stdv / weights }
+    }
+
+    /// The observation on the scale of the known levels.
+    pub(super) fn taken_from(self, seen: Observation) -> Observation {
+        Observation {
+            mean_pa: (seen.mean_pa - self.shift_pa) / self.scale,
+            log_stdv: seen.log_stdv - self.log_stdv,
+            events: seen.events,
+        }
+    }
+}
+
 /// A number that was seen, how far it is from what was known, and the variance that the seeing has.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Distance {
@@ -169,6 +214,27 @@ mod tests {
             before = level;
         }
         assert!((before.mean_pa - 84.0).abs() < 1e-6 && (before.stdv_pa - 3.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_gauge_is_taken_from_what_was_seen() {
+        let mut random = Random::new(8);
+        let pairs: Vec<_> = (0..4_000)
+            .map(|_| {
+                let known = Gaussian { mean_pa: random.normal(90.0, 12.0), stdv_pa: 2.0 };
+                let mean_pa = 1.02 * random.normal(known.mean_pa, 0.5) - 3.0;
+                let log_stdv = 3.0_f64.ln() + random.normal(0.0, 0.1);
+                (Observation { mean_pa, log_stdv, events: 30.0 }, known)
+            })
+            .collect();
+        let gauge = Gauge::measured(pairs.iter().copied());
+        let seen = Observation { mean_pa: 1.02 * 75.0 - 3.0, log_stdv: 6.0_f64.ln(), events: 30.0 };
+        let taken = gauge.taken_from(seen);
+        assert!((taken.mean_pa - 75.0).abs() < 0.05, "{taken:?}");
+        assert!((taken.log_stdv - 4.0_f64.ln()).abs() < 0.01, "{taken:?}");
+        // No line can be put through one level.
+        let one = pairs.iter().map(|(seen, _)| (*seen, KNOWN));
+        assert_eq!(Gauge::measured(one).scale, 1.0);
     }
 
     #[test]

@@ -28,7 +28,7 @@ fn true_model(nucleotides: &PoreModel) -> PoreModel {
         if Motif::Cpg.fits(&kmer) {
             model.level_mean_pa[rank] += effect(&kmer);
         }
-        model.level_stdv_pa[rank] *= 1.2;
+        model.level_stdv_pa[rank] *= if rank % 2 == 0 { 1.25 } else { 0.8 };
     }
     model
 }
@@ -93,10 +93,12 @@ fn kmers_are_trained_or_imputed_or_kept() {
         assert_eq!(trained.model.level_mean_pa[rank], current.level_mean_pa[rank]);
     }
     let ratio = |rank: usize| trained.model.level_stdv_pa[rank] / truth.level_stdv_pa[rank];
-    let of_stdvs = root_mean_square(
-        all.iter().filter(|&&rank| in_molecules(rank)).map(|&rank| ratio(rank) - 1.0),
-    );
-    assert!(of_stdvs < 0.05, "{of_stdvs}");
+    // Of 20 events, and of none.
+    let of = |is: &dyn Fn(usize) -> bool| {
+        root_mean_square(all.iter().filter(|&&rank| is(rank)).map(|&rank| ratio(rank) - 1.0))
+    };
+    let (of_trained, of_imputed) = (of(&is_seen), of(&|it| in_molecules(it) && it % 3 == 0));
+    assert!(of_trained < 0.17 && of_imputed < 0.27, "{of_trained} {of_imputed}");
 }
 
 #[test]

@@ -53,7 +53,7 @@ pub(crate) struct TrainArguments {
     rounds: u32,
     /// Events that a k-mer needs to be trained; those with fewer get what a regression over the
     /// others gives
-    #[arg(long, value_name = "N", default_value_t = 10,
+    #[arg(long, value_name = "N", default_value_t = 5,
           value_parser = clap::value_parser!(u32).range(i64::from(LEAST_EVENTS)..))]
     min_events: u32,
 }
