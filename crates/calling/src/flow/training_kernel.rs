@@ -7,7 +7,8 @@ use super::{CallTimes, KernelSkip, ReadInput, ReadKernel};
 use crate::Motif;
 use crate::aligned_read::AlignedSignal;
 use crate::eventalign::{self, EventRow, Expected, WalkScratch};
-use crate::events::{ReadEvents, ReadOptions};
+use crate::events::scaling::recalibrate;
+use crate::events::{EventRange, ReadEvents, ReadOptions, Scaling};
 use crate::pore_model::PoreModel;
 use crate::training::{EventLevel, EventSums};
 
@@ -31,7 +32,12 @@ pub struct TrainingScratch {
     events: EventScratch,
     walk: WalkScratch,
     rows: Vec<EventRow>,
+    ranks: Vec<u32>,
+    of_kmer: Vec<EventRange>,
 }
+
+/// Events that recalibration needs, as that of reads does.
+const LEAST_EVENTS: usize = 200;
 
 /// Events of one read.
 #[derive(Debug, Default)]
@@ -71,25 +77,41 @@ impl ReadKernel for TrainingKernel {
         times: &CallTimes,
         output: &mut TrainingOutput,
     ) -> Result<(), KernelSkip> {
-        let TrainingScratch { events: scratch, walk, rows } = scratch;
+        let TrainingScratch { events: scratch, walk, rows, ranks, of_kmer } = scratch;
         scratch.align(input, &self.nucleotides, &self.read, times)?;
         rows.clear();
         let signal = AlignedSignal { read: &input.aligned, events: &scratch.events };
         let expected = Expected { model: &self.current, methylated: self.methylated };
         let region = self.region.clone();
         times.hmm.time(|| eventalign::align(walk, signal, expected, region, rows));
-        times.format.time(|| self.push_levels(signal.events, rows, output));
+        let start = std::time::Instant::now();
+        rows.retain(|row| !row.is_bad);
+        ranks.clear();
+        ranks.extend(rows.iter().map(|row| row.rank));
+        of_kmer.clear();
+        of_kmer.extend(rows.iter().map(|row| EventRange { first: row.event, last: row.event }));
+        let means_pa = &signal.events.events.mean_pa;
+        // The read's own scaling is by bare levels: those of methylated k-mers move it.
+        let scaling = recalibrate(means_pa, of_kmer, ranks, &self.current, LEAST_EVENTS);
+        let scaling = scaling.unwrap_or(signal.events.scaling);
+        self.push_levels(signal.events, scaling, rows, output);
+        times.scaling.book(start);
         Ok(())
     }
 }
 
 impl TrainingKernel {
-    /// How far events are from the levels of their k-mers. Those without a level say nothing.
-    fn push_levels(&self, read: &ReadEvents, rows: &[EventRow], output: &mut TrainingOutput) {
-        let scaling = &read.scaling;
+    /// How far events are from the levels of their k-mers.
+    fn push_levels(
+        &self,
+        read: &ReadEvents,
+        scaling: Scaling,
+        rows: &[EventRow],
+        output: &mut TrainingOutput,
+    ) {
         output.scale_by_var = scaling.scale / scaling.var;
         output.events.clear();
-        output.events.extend(rows.iter().filter(|row| !row.is_bad).map(|row| {
+        output.events.extend(rows.iter().map(|row| {
             let level = self.current.level_mean_pa[row.rank as usize];
             let event_pa = f64::from(read.events.mean_pa[row.event as usize]);
             let residual_pa = event_pa - scaling.shift_pa - scaling.scale * level;

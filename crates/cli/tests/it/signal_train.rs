@@ -20,7 +20,7 @@ use seqloom_testkit::skip::{self, data};
 fn noisy(seed: u64, reads: usize) -> NanoporeOptions {
     NanoporeOptions {
         seed,
-        reference_bases: 50_000,
+        reference_bases: 150_000,
         reads,
         skip_rate: 0.01,
         drift_pa: 0.3,
@@ -149,7 +149,7 @@ fn the_table_of_r9_is_found_again_from_reads_that_were_made_from_it() {
     let here = folder();
     let truth = builtin::r9_4_1_methylated(Motif::Cpg).unwrap();
     let level_of = |kmer: &[u8]| level(&truth, kmer);
-    controls(here.path(), &noisy(1, 240), &level_of);
+    controls(here.path(), &noisy(1, 480), &level_of);
     let held_out = write(here.path(), "held_out", &noisy(2, 40), &level_of);
     train(here.path(), "--quiet -o trained.model").ok();
     let table = fs::read_to_string(here.path().join("trained.model")).unwrap();
@@ -203,7 +203,7 @@ fn a_table_of_r10_calls_reads_of_another_genome() {
     controls(here.path(), &r10(3, scale * 200), &level_of);
     let held_out = write(here.path(), "held_out", &r10(4, 30), &level_of);
     let given = format!("--kmer-model {}", path.display());
-    let said = train(here.path(), &format!("{given} -o trained.model --rounds 2")).ok();
+    let said = train(here.path(), &format!("{given} -o trained.model")).ok();
     eprintln!("{}", said.stderr);
     write_table(&truth, &here.path().join("true.model"));
     let held_out = |table: &str| {
