@@ -44,8 +44,8 @@ impl Observation {
 }
 
 /// What the scaling of reads makes of all levels: it is not exact, as some events are at the wrong
-/// k-mer, and noise of a read widens its events. Taken from observations, it leaves them on the scale
-/// of the model of the four bases, by which reads are scaled whenever they are called.
+/// k-mer, and noise of a read widens its events. Taken from observations, it leaves them on the
+/// scale of the model of the four bases, by which reads are scaled whenever they are called.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Gauge {
     shift_pa: f64,

@@ -183,7 +183,8 @@ proptest! {
             let residual_pa = random.normal(0.0, spread) as f32;
             sums.add(&[EventLevel { rank, residual_pa }], random.uniform(0.1, 2.0));
         }
-        if let Ok(TrainedModel { model, .. }) = train(&nucleotides, Motif::Cpg, &current, &sums, 2) {
+        let trained = train(&nucleotides, Motif::Cpg, &current, &sums, 2);
+        if let Ok(TrainedModel { model, .. }) = trained {
             prop_assert!(model.level_mean_pa.iter().all(|it| it.is_finite()));
             prop_assert!(model.level_stdv_pa.iter().all(|it| it.is_normal() && *it > 0.0));
         }

@@ -1,5 +1,5 @@
-//! What `methylation`, `eventalign` and `train` say of what they called: on the console, and in the report
-//! of `--json`.
+//! What `methylation`, `eventalign` and `train` say of what they called: on the console, and in the
+//! report of `--json`.
 
 use std::num::NonZeroUsize;
 
@@ -101,7 +101,8 @@ fn report(pass: &Pass<'_>, called: &[Called<'_>]) -> serde_json::Value {
         "threads": threads,
         "memory_bytes": called.first().map(|it| it.job.limit.0),
         "counts": {
-            "records": sum(|it| it.totals.records), "called": account.called, "missed": account.missed(),
+            "records": sum(|it| it.totals.records),
+            "called": account.called, "missed": account.missed(),
             "bases": account.bases, "samples": account.samples,
             "signal_reads": sum(|it| it.job.signals.len() as u64),
         },

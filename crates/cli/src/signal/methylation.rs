@@ -58,8 +58,8 @@ pub(crate) struct MethylationArguments {
     /// Columns of the table
     #[arg(long, value_name = "PROGRAM", default_value = "nanopolish")]
     format: Format,
-    /// Pore model of bases and the motif's methylated base (M), in nanopolish's or f5c's form, or of
-    /// `seqloom signal train`
+    /// Pore model of bases and the motif's methylated base (M), in nanopolish's or f5c's form, or
+    /// of `seqloom signal train`
     /// [default: nanopolish's for the motif, R9.4.1 DNA, 6-mers]
     #[arg(long, visible_alias = "meth-model", value_name = "FILE")]
     methylation_model: Option<PathBuf>,
