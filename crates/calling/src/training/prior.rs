@@ -73,8 +73,11 @@ impl Gauge {
             log_stdv += (seen.events - 1.0) * (seen.log_stdv - known.stdv_pa.ln());
             weights += seen.events - 1.0;
         }
-        let slope = (w * wks - wk * ws) / (w * wkk - wk * wk);
-        let scale = if GAUGE_SCALES.contains(&slope) { slope } else { 1.0 };
+        let determinant = w * wkk - wk * wk;
+        let slope = (w * wks - wk * ws) / determinant;
+        // No line goes through one level.
+        let is_line = determinant > w * wkk * 1e-9 && GAUGE_SCALES.contains(&slope);
+        let scale = if is_line { slope } else { 1.0 };
         Self { shift_pa: (ws - scale * wk) / w, scale, log_stdv: log_stdv / weights }
     }
 
