@@ -54,8 +54,8 @@ pub struct NanoporeOptions {
     pub site_rates: &'static [f64],
     /// Share of k-mers that leave the pore before a sample is taken of them.
     pub skip_rate: f64,
-    /// How much the current of a read drifts over 1,000 bases, in picoampere: the standard deviation
-    /// of what its reads have.
+    /// How much the current of a read drifts over 1,000 bases, in picoampere: the standard
+    /// deviation of what its reads have.
     pub drift_pa: f64,
     /// `sequencing_kit` of the signal's header.
     pub kit: &'static str,
