@@ -129,7 +129,8 @@ fn events(table: &str) -> Vec<u32> {
 }
 
 /// How a table's bare levels differ from those of the four bases: what is added to means, and the
-/// factor of deviations. Reads have a shift and a spread of their own, so that no training can see these.
+/// factor of deviations. Reads have a shift and a spread of their own, so that no training can see
+/// these.
 fn scale_of(table: &PoreModel, nucleotides: &PoreModel) -> (f64, f64) {
     let mut kmer = Vec::new();
     let (mut shift_pa, mut log_factor) = (0.0, 0.0);
