@@ -1,5 +1,5 @@
-//! What the modes' engines have in common: they learn nothing of a cohort, and do all their work
-//! when a batch's records are handed out, a group of reads at a time.
+//! What the modes' engines have in common: they learn nothing of a cohort, and align a batch in one
+//! call, a group of reads at a time.
 
 use std::ops::Range;
 

@@ -1,9 +1,10 @@
 //! From the outcome of a command to what the process ends with: 0 ok, 1 failed, 2 usage, 3 input,
 //! 4 output or disk, 128 + n for signal n.
 //!
-//! Every exit code of the program is from here. What ends the process without [`report`], as it may
-//! not return to `main` (handlers of signals, a failed allocation, a look at the processor before
-//! `main`), names these constants; ARCHITECTURE.md lists those files.
+//! Every exit code of the program is from here, but for those of clap, which parses the command
+//! line in `main.rs`: 2 where it cannot, 0 for `--help` and `--version`. What ends the process
+//! without [`report`], as it may not return to `main` (handlers of signals, a failed allocation, a
+//! look at the processor before `main`), names these constants; ARCHITECTURE.md lists those files.
 
 use std::process::ExitCode;
 

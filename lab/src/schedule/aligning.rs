@@ -70,7 +70,7 @@ pub(crate) enum ScheduleError {
     #[error(transparent)]
     Panic(#[from] Stopped),
     /// A worker could not be put where it belongs.
-    #[error("a worker could not be placed: {0}")]
+    #[error("cannot set the CPU affinity or memory policy of a worker thread: {0}")]
     Placement(#[source] io::Error),
     /// The source ended although reads are missing.
     #[error("the input ended before its last block was delivered")]

@@ -1,10 +1,10 @@
 //! Cuts the input into cohorts and batches, by ordinals alone.
 //!
-//! A cohort is bwa's chunk: the first even number of reads whose bases reach `-K`. A batch is what
-//! one worker aligns at a time: 256 pairs or 512 single reads counted from the cohort's start. Both
-//! depend on nothing but the reads and `-K`, so neither threads nor memory nor the form of the
-//! input can change them. Blocks arrive in any order; each file's are put in order here and
-//! verified to follow each other.
+//! A cohort (not one of samples) is bwa's chunk: the first even number of reads whose bases reach
+//! `-K`. A batch is what one worker aligns at a time: 256 pairs or 512 single reads counted from
+//! the cohort's start. Both depend on nothing but the reads and `-K`, so neither threads nor memory
+//! nor the form of the input can change them. Blocks arrive in any order; each file's are put in
+//! order here and verified to follow each other.
 
 mod batch;
 mod lane;

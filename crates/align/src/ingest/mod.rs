@@ -13,6 +13,7 @@ use seqloom_format::PackedTemplates;
 use seqloom_io::source::{InputBlock, ReadSource, SourceError};
 use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::flow;
+use seqloom_runtime::memory::ByteSize;
 use seqloom_runtime::placement::Plan;
 use seqloom_runtime::pool::Stopped;
 use seqloom_runtime::trace::{Stage, ThreadTimes};
@@ -145,13 +146,13 @@ pub enum IngestError<S: std::error::Error> {
     #[error(transparent)]
     Stopped(#[from] Stopped),
     /// A worker could not be put where it belongs.
-    #[error("a worker could not be placed: {0}")]
+    #[error("cannot set the CPU affinity or memory policy of a worker thread: {0}")]
     Placement(#[source] std::io::Error),
     /// One cohort does not fit the memory.
     #[error(
-        "one cohort of {cohort_bases} bases holds {held_bytes} bytes and more, \
-         over the {limit_bytes} that the memory cap leaves for it; raise -m (or lower -K, which \
-         changes results)"
+        "one cohort (-K {cohort_bases}) needs more than {} of memory, over the {} that -m leaves \
+         for it; raise -m (or lower -K, which changes results)",
+        ByteSize(*.held_bytes), ByteSize(*.limit_bytes)
     )]
     CohortTooLarge {
         /// `-K`.

@@ -195,8 +195,8 @@ impl<'a, A: Aligner, S: BatchSink> Ingest<'a, A, S> {
         sink.end();
     }
 
-    /// Checks the reads of a batch and takes their tags. Whether they are well-formed: the lane has
-    /// failed where not.
+    /// Checks the reads of a batch and takes their tags. Returns whether they are well-formed; if
+    /// not, the lane has failed.
     fn prepare(&self, lane: usize, batch: &mut Batch) -> bool {
         let prepared = batch.prepare(&self.lanes[lane].tags);
         let sequence = batch.sequence;

@@ -92,7 +92,8 @@ pub(crate) struct AlignArguments {
     pub(crate) input: InputArguments,
     #[command(flatten)]
     pub(crate) duplicates: DuplicateArguments,
-    /// FASTA of the reference, for recalibration, alignment summary and GC bias [default: REF]
+    /// FASTA of the reference, for CRAM, recalibration, alignment summary and GC bias [default:
+    /// REF]
     #[arg(long, value_name = "FASTA", help_heading = "Input")]
     pub(crate) reference_fasta: Option<PathBuf>,
     #[command(flatten)]
@@ -219,8 +220,8 @@ pub(crate) struct InputArguments {
     /// follows its last occurrence
     #[arg(long, value_name = "TEXT", value_parser = field_value)]
     pub(crate) umi_prefix: Option<String>,
-    /// Bases per cohort (reads that share an insert-size estimate), up to 1000000000000; part of
-    /// the result, as in bwa
+    /// Bases per cohort, which is bwa's chunk: reads that share an insert-size estimate. Up to
+    /// 1000000000000; part of the result, as in bwa
     #[arg(short = 'K', long, value_name = "BASES", default_value_t = DEFAULT_COHORT_BASES,
           value_parser = clap::value_parser!(u64).range(1..=MOST_COHORT_BASES))]
     pub(crate) cohort_bases: u64,

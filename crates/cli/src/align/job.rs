@@ -192,7 +192,8 @@ impl<'a> Job<'a> {
     fn announce_index(&self) {
         let IndexReport { memory_bytes, sa_stride, least_memory_bytes } = self.index;
         self.run.console.info(&format!(
-            "align: index of {}, a sample every {sa_stride} rows; this run needs -m {} at least",
+            "align: index of {}, suffix array sampled every {sa_stride} rows; this run needs -m {} \
+             at least",
             ByteSize(memory_bytes),
             ByteSize(least_memory_bytes)
         ));

@@ -37,9 +37,9 @@ pub(crate) use memory::least_memory_of_pairs;
 
 use crate::recalibration::Recalibration;
 
-/// The whole flow: options are checked, input and output opened and `-m` shared out; all that can
-/// be refused is. Then the engine is loaded, reads become sorted, marked records in the output, and
-/// that gets its name, with all that goes next to it.
+/// The whole flow: options are checked, input and output opened and `-m` shared out; whatever
+/// can be refused is refused here. Then the engine is loaded, reads become sorted, marked records
+/// in the output, and that gets its name, with all that goes next to it.
 pub(crate) fn run(arguments: &AlignArguments, console: &Console) -> seqloom_terminal::Result<()> {
     if arguments.run.quiet {
         console.be_quiet();

@@ -170,7 +170,7 @@ pub(crate) enum RecordEnds {
 
 /// Makes the entries of one record and counts it as examined; `ordinal` is its number in the input,
 /// which breaks ties after its place (so that the mode of `options` has no effect here). In sorted
-/// both say the same; input that only says that it is sorted has but the place.
+/// input both say the same; input whose header only claims to be sorted has its positions alone.
 ///
 /// # Errors
 /// A malformed record.

@@ -14,7 +14,7 @@ use crate::duplicates::DuplicateMarks;
 use crate::partition::frame::{frames, set_duplicates};
 use crate::partition::store::{ChunkStore, StoreScratch};
 
-/// What a counting_pass needs.
+/// What [`counting_pass`] needs.
 pub struct CountingPassOptions<'a> {
     /// How many workers.
     pub threads: NonZeroUsize,

@@ -4,8 +4,8 @@
 //! Steps are applied in the order of [`Stage`], whatever the order in which they were added. The
 //! order is elPrep's, with what elPrep does not have put where it must be: flags next to the
 //! other filters, mates after all that may remove or move a record, NM, MD and UQ after the last
-//! change of an alignment. Duplicates, sorting and recalibration come between the stages that
-//! change records and the two that remove tags: [`Steps::split_late`].
+//! change of an alignment. Duplicates, sorting and recalibration come between the early stages and
+//! the late ones, which set the molecule's tag and remove tags: [`Steps::split_late`].
 //!
 //! Another step implements [`RecordStep`]; `crates/prep/examples/trim_names.rs` is a whole example.
 //! One that needs all records of a template implements `TemplateStep`, in this crate, and input

@@ -17,6 +17,7 @@ use std::fmt;
 use std::num::NonZeroUsize;
 
 use crate::error::{Class, RunError};
+use crate::memory::ByteSize;
 
 pub(crate) use crate::sys::numa::AnonymousMapping;
 pub use crate::sys::numa::MemoryPolicy;
@@ -109,8 +110,9 @@ pub struct Wishes {
 pub enum PlacementError {
     /// A replica does not fit its nodes.
     #[error(
-        "nodes {nodes} have {available_bytes} bytes to give and a copy of the index takes \
-         {index_bytes}; use --placement interleave, or fewer --instances"
+        "NUMA nodes {nodes} have {} of memory free, and a replica of the index takes {}; use \
+         --placement interleave, or fewer --instances",
+        ByteSize(*.available_bytes), ByteSize(*.index_bytes)
     )]
     ReplicaTooLarge {
         /// The nodes.

@@ -27,8 +27,8 @@ pub(super) enum ChannelError {
     /// The worker says that it cannot be done: the only one after which the worker is still good.
     #[error("{0}")]
     Failed(String),
-    /// The line is closed: the worker is gone.
-    #[error("the line to the worker broke: {0}")]
+    /// The socket is closed: the worker is gone.
+    #[error("the socket to the worker process failed: {0}")]
     Closed(io::Error),
     /// It took too long.
     #[error("there was no answer within {} s", .0.as_secs_f64())]

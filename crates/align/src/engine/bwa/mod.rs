@@ -5,18 +5,25 @@
 //! | module | from | to | bwa |
 //! |---|---|---|---|
 //! | [`seed`] | reads | seeds: SMEMs, reseeding, third round | `mem_collect_intv` |
-//! | [`chain`] | seeds | chains, filtered | `mem_chain`, `mem_chain_flt` |
+//! | [`chain`] | seeds | chains | `mem_chain` |
+//! | [`chain`], `filter` | chains | those to be extended | `mem_chain_flt` |
+//! | [`chain`], `long_reads` | their seeds | those that align | `mem_flt_chained_seeds` |
 //! | [`extend`] | chains | regions: banded extension of seeds | `mem_chain2aln` |
 //! | [`regions`] | regions | sorted, without redundant ones | `mem_sort_dedup_patch` |
 //! | [`pair`] | regions of a cohort | its insert-size model | `mem_pestat` |
 //! | [`rescue`] | regions of a batch | those of rescued mates, too | `mem_matesw` |
+//! | [`regions`], `mark` | regions of a read | which are primary | `mem_mark_primary_se` |
 //! | [`pair`] | regions of two mates | the best pair, MAPQs | `mem_pair`, `mem_sam_pe` |
+//! | [`pair`], `quality` | a region | its MAPQ as a single read | `mem_approx_mapq_se` |
 //! | [`cigar`] | a region | its CIGAR, MD and NM | `mem_reg2aln` |
+//! | [`record`], `alternative` | secondary regions | the tag XA | `mem_gen_alt` |
 //! | [`record`] | alignments | BAM records | `mem_aln2sam` |
 //!
-//! The regions of a batch are its candidates ([`Candidates`]); from rescue on all is in
-//! [`emission`]. Reads whose region follows from the reference alone ([`certified`]) skip the first
-//! three stages. Positions are in *doubled coordinates* (see [`regions`]).
+//! `filter` and `long_reads` are called by [`extend`], as it takes a read's chains. The regions of
+//! a batch are its candidates ([`Candidates`]); from rescue on all is in [`emission`]. Reads whose
+//! region follows from the reference alone ([`certified`]) skip [`seed`] to [`extend`]; those
+//! whose chains alone do skip [`seed`] and the building of chains. Positions are in *doubled
+//! coordinates* (see [`regions`]).
 
 mod batch;
 mod certified;

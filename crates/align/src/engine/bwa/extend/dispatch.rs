@@ -10,7 +10,7 @@ use super::flank::{Extension, Flank};
 use super::kernel::{self, LaneScratch};
 use super::scalar::{ScalarScratch, extend_scalar};
 
-/// Working memory for 8 and 16 bits, of `N` and `M` lanes.
+/// Working memory of `LANES_8` lanes of 8 bits and `LANES_16` of 16.
 #[derive(Debug, Default)]
 struct KernelScratch<const LANES_8: usize, const LANES_16: usize> {
     bits8: LaneScratch<u8, LANES_8>,

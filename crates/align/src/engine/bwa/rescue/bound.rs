@@ -40,7 +40,7 @@ use crate::search::text::Bases;
 
 /// Bases of a k-mer.
 const K: usize = 5;
-/// KmerRows on a diagonal that a change of diagonals may be worth: what opens a gap, less a
+/// 5-mers on a diagonal that a change of diagonals may be worth: what opens a gap, less a
 /// mismatch.
 const FREE: i32 = 2;
 /// The score that an interval without k-mers is below by its length.
@@ -54,7 +54,7 @@ pub(super) const MOST_BASES: usize = 256;
 const LEAD: usize = MOST_BASES;
 /// Bits of a sum.
 const PLANES: usize = 8;
-/// KmerRows of 64 diagonals that are counted at once, at most.
+/// Words of 64 diagonals that are counted at once, at most.
 const MOST_WORDS: usize = 8;
 
 /// Whether scores are such that the bound holds.

@@ -12,7 +12,8 @@ use super::kernel::{self, FullWindow, LaneScratch, MOST_ROWS, Scores};
 use super::parts::MatrixParts;
 use crate::search::text::Bases;
 
-/// Working memory of all kernels, of `N` lanes of 8 bits, `M` of 16 and `L` of 64.
+/// Working memory of all kernels, of `LANES_8` lanes of 8 bits, `LANES_16` of 16 and `WORDS` words
+/// of 64.
 #[derive(Debug, Default)]
 struct KernelScratch<const LANES_8: usize, const LANES_16: usize, const WORDS: usize> {
     bits8: LaneScratch<u8, LANES_8>,
@@ -72,7 +73,7 @@ pub(in super::super) struct Kernels {
     lanes: usize,
 }
 
-/// ScoreWidth of a score.
+/// Bits of a score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) enum ScoreWidth {
     Bits8,

@@ -295,8 +295,8 @@ impl Rescue<'_> {
     }
 }
 
-/// ScoreWidth of the scores of a mate of `length` bases: 8 where no score can pass them. (Columns
-/// are padded accordingly.)
+/// Bits of the scores of a mate of `length` bases: 8 where no score can pass them. (Columns are
+/// padded accordingly.)
 fn width(length: usize, settings: &Settings) -> ScoreWidth {
     const MOST: i64 = 254;
     const BELOW: i64 = 250;

@@ -32,7 +32,7 @@ struct MatrixPart {
     rows_end: usize,
 }
 
-/// MatrixParts of matrices, in the order in which they were done.
+/// Parts of matrices, in the order in which they were done.
 #[derive(Debug, Default)]
 pub(in super::super) struct MatrixParts {
     all: Vec<MatrixPart>,

@@ -1,5 +1,8 @@
 //! The seeds and chains of reads of which nothing is known, by our own search.
 //!
+//! The searches themselves are in `certified`, which uses them too: `smems` (round 1), `seeds`
+//! (rounds 2 and 3), `occurrences` (rows of the suffix array, and chains).
+//!
 //! A match has no other base than A, C, G and T, so that a read is searched in the pieces between
 //! others, each as if it were a read. All pieces of a batch are searched in turn: round 1, which is
 //! all SMEMs, then rounds 2 and 3. Rows are looked up, and chains made, for some reads at
