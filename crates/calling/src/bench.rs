@@ -5,7 +5,7 @@ use seqloom_format::signal::SignalRead;
 use crate::Motif;
 use crate::aligned_read::{AlignedBase, AlignedRead, AlignedSignal};
 use crate::eventalign::table::{TableOptions, TableRead, push_rows};
-use crate::eventalign::{self, EventRow, WalkScratch};
+use crate::eventalign::{self, EventRow, Expected, WalkScratch};
 use crate::events::align::{AlignScratch, BANDWIDTH, BandedInput, Kernel, align};
 use crate::events::detect::{DetectOptions, DetectScratch, detect, samples_to_pa};
 use crate::events::scaling::from_moments;
@@ -164,7 +164,8 @@ impl MadeRead {
     pub fn walk(&self) -> Table<'_> {
         let mut rows = Vec::new();
         let signal = AlignedSignal { read: &self.aligned(), events: &self.events };
-        eventalign::align(&mut WalkScratch::default(), signal, &self.nucleotide, None, &mut rows);
+        let expected = Expected { model: &self.nucleotide, methylated: None };
+        eventalign::align(&mut WalkScratch::default(), signal, expected, None, &mut rows);
         Table { read: self, rows }
     }
 }

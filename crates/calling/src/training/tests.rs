@@ -67,7 +67,7 @@ fn kmers_are_trained_or_imputed_or_kept() {
     let nucleotides = builtin::r9_4_1_nucleotide().unwrap();
     let truth = true_model(&nucleotides);
     let current = start(&nucleotides, Motif::Cpg).unwrap();
-    let is_seen = |rank: usize| in_molecules(rank) && rank % 3 != 0;
+    let is_seen = |rank: usize| in_molecules(rank) && !rank.is_multiple_of(3);
     let sums = sums(&truth, &current, 20, is_seen);
     let trained = train(&nucleotides, Motif::Cpg, &current, &sums, 10).unwrap();
     let is_marked = |&rank: &usize| {
