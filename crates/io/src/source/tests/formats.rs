@@ -149,7 +149,7 @@ fn other_formats_are_named() {
     let cases: [(&[u8], &str); 9] = [
         (b"BZh91AY&SY...............", "bzip2"),
         (b"\xfd7zXZ\0................", "xz"),
-        (b"CRAM\x03\0.................", "CRAM"),
+        (b"CRAM\x03\0.................", "truncated: the input ends within this container"),
         (b"@HD\tVN:1.6\n@SQ\tSN:a\tLN:5\n", "SAM"),
         (b"@SQ\tSN:a\tLN:5\n", "SAM"),
         (b"hello, this is no sequence\n", "'h'"),
