@@ -28,7 +28,7 @@ pub const OUTPUT: u8 = 4;
 
 /// The exit code of a process that a signal ends.
 #[must_use]
-pub const fn of_signal(signal: i32) -> u8 {
+pub(crate) const fn of_signal(signal: i32) -> u8 {
     128 + (signal & 0x7F) as u8
 }
 

@@ -33,7 +33,7 @@ static PROGRAM: OnceLock<&'static str> = OnceLock::new();
 
 /// The signal that stops us, if one did.
 #[must_use]
-pub fn received() -> Option<i32> {
+pub(crate) fn received() -> Option<i32> {
     Some(RECEIVED.load(Ordering::Relaxed)).filter(|&signal| signal != 0)
 }
 

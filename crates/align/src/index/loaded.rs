@@ -61,9 +61,9 @@ impl Loaded {
             Ok(_) => read_text(&paths.alt(), |input| read_alt(input, &annotation))?,
             Err(_) => vec![false; annotation.sequences.len()],
         };
-        let sequence = |(sequence, alternate): (&super::annotation::AnnotatedSequence, bool)| {
+        let sequence = |(sequence, is_alt): (&super::annotation::AnnotatedSequence, bool)| {
             let (start, end) = (sequence.offset, sequence.offset + sequence.length);
-            Sequence { start, end, alternate }
+            Sequence { start, end, is_alt }
         };
         let sequences = annotation.sequences.iter().zip(is_alt).map(sequence).collect();
         let changed = || IndexError::Damaged {

@@ -20,7 +20,7 @@ pub struct Sequence {
     /// One past its last base.
     pub end: u64,
     /// An ALT sequence.
-    pub alternate: bool,
+    pub is_alt: bool,
 }
 
 /// The loaded index: the transform of the forward strand and its reverse complement.

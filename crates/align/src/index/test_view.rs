@@ -19,7 +19,7 @@ pub(crate) fn view_of(sequences: &[Sequence]) -> IndexView<'_> {
 
 /// Three sequences, the second of which is an ALT one.
 pub(crate) const SEQUENCES: [Sequence; 3] = [
-    Sequence { start: 0, end: 200, alternate: false },
-    Sequence { start: 200, end: 330, alternate: true },
-    Sequence { start: 330, end: 700, alternate: false },
+    Sequence { start: 0, end: 200, is_alt: false },
+    Sequence { start: 200, end: 330, is_alt: true },
+    Sequence { start: 330, end: 700, is_alt: false },
 ];

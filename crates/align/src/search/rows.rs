@@ -106,8 +106,8 @@ impl<'a> Rows<'a> {
     }
 
     /// As [`Rows::extend_forwards`], with `base` before it.
-    #[inline(always)]
-    pub fn extend_backwards(&self, of: BiInterval, base: usize) -> BiInterval {
+    #[cfg(test)]
+    fn extend_backwards(&self, of: BiInterval, base: usize) -> BiInterval {
         let reverse = BiInterval { rows: of.reverse(), reverse: of.rows.first };
         let longer = self.extend_forwards(reverse, 3 - base);
         BiInterval { rows: longer.reverse(), reverse: longer.rows.first }

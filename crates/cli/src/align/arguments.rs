@@ -17,7 +17,7 @@ use super::mode::ModeArguments;
 use super::placing::PlacementArguments;
 use crate::given::first_given;
 use crate::output::arguments::{
-    ModeArgument, OpticalDistance, OutputArguments, PicardArgument, RunArguments, bases,
+    DuplicateModeArgument, OpticalDistance, OutputArguments, PicardArgument, RunArguments, bases,
 };
 use crate::output::barcodes::BarcodeArguments;
 use crate::read_names::ReadNameArguments;
@@ -252,7 +252,7 @@ pub(crate) struct DuplicateArguments {
         default_value = "query",
         conflicts_with = "no_mark_duplicates"
     )]
-    pub(crate) duplicate_mode: ModeArgument,
+    pub(crate) duplicate_mode: DuplicateModeArgument,
     /// Largest distance of optical duplicates in pixels (2500 for patterned flow cells), or `off`
     #[arg(long, value_name = "N", default_value = "100", conflicts_with = "no_mark_duplicates")]
     pub(crate) optical_distance: OpticalDistance,

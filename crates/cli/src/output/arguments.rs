@@ -422,18 +422,18 @@ pub(crate) enum IndexKind {
 
 /// `--duplicate-mode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum ModeArgument {
+pub(crate) enum DuplicateModeArgument {
     /// Every record follows its template.
     Query,
     /// Only primary mapped records are marked.
     Coordinate,
 }
 
-impl From<ModeArgument> for DuplicateMode {
-    fn from(mode: ModeArgument) -> Self {
+impl From<DuplicateModeArgument> for DuplicateMode {
+    fn from(mode: DuplicateModeArgument) -> Self {
         match mode {
-            ModeArgument::Query => Self::Query,
-            ModeArgument::Coordinate => Self::Coordinate,
+            DuplicateModeArgument::Query => Self::Query,
+            DuplicateModeArgument::Coordinate => Self::Coordinate,
         }
     }
 }

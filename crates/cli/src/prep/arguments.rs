@@ -15,7 +15,7 @@ use seqloom_prep::steps::{
 use seqloom_terminal::error::InputError;
 
 use crate::output::arguments::{
-    ModeArgument, OpticalDistance, OutputArguments, PicardArgument, RunArguments,
+    DuplicateModeArgument, OpticalDistance, OutputArguments, PicardArgument, RunArguments,
 };
 use crate::output::barcodes::{BarcodeArguments, tag_name};
 use crate::output::resume::{Part, ResumeArguments};
@@ -290,7 +290,7 @@ pub(crate) struct DuplicateArguments {
     /// As Picard marks reads grouped by name (query) or sorted (coordinate) [default: by the order
     /// that the input's header states; required where it states none, as in that of bwa 0.7.17]
     #[arg(long, value_name = "MODE", requires = "marking")]
-    pub(crate) duplicate_mode: Option<ModeArgument>,
+    pub(crate) duplicate_mode: Option<DuplicateModeArgument>,
     /// Largest distance of optical duplicates in pixels (2500 for patterned flow cells), or `off`
     #[arg(long, value_name = "N", default_value = "100", requires = "marking")]
     pub(crate) optical_distance: OpticalDistance,

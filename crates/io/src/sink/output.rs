@@ -68,7 +68,7 @@ impl RunError for OutputError {
 impl OutputError {
     /// Whether whoever read our output has gone away, which is no failure of ours.
     #[must_use]
-    pub fn is_closed_pipe(&self) -> bool {
+    fn is_closed_pipe(&self) -> bool {
         matches!(self, Self::Write { source, .. } if source.kind() == io::ErrorKind::BrokenPipe)
     }
 }

@@ -71,7 +71,7 @@ proptest! {
 
         let bytes = packed(&genome);
         let bases = genome.len() as u64;
-        let sequences = [Sequence { start: 0, end: bases, alternate: false }];
+        let sequences = [Sequence { start: 0, end: bases, is_alt: false }];
         let genome = Genome { packed: &bytes, bases };
         let reference =
             Reference { genome, sequences: &sequences, holes: &[], strands: Strands::Both };

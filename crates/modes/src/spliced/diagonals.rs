@@ -238,7 +238,7 @@ mod tests {
         let packed: Vec<u8> = codes.chunks(4).map(byte).chain([0; 16]).collect();
         let genome = Genome { packed: &packed, bases: BASES as u64 };
         let sequences =
-            [[0, 400], [400, 800]].map(|[start, end]| Sequence { start, end, alternate: false });
+            [[0, 400], [400, 800]].map(|[start, end]| Sequence { start, end, is_alt: false });
         let holes = [500..520, 760..761];
         let strands = Strands::Both;
         look(&Reference { genome, sequences: &sequences, holes: &holes, strands }, &codes);

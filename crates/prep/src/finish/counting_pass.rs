@@ -38,7 +38,7 @@ struct PartitionChunks<'a> {
 ///
 /// # Errors
 /// The first failure of any worker or visitor.
-pub fn counting_pass(
+pub(crate) fn counting_pass(
     records: &StoredRecords<'_>,
     options: &CountingPassOptions<'_>,
     visitors: &dyn VisitorSource,

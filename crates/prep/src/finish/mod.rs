@@ -35,7 +35,8 @@ use crate::metrics::tally::{TalliedRecord, Tally};
 use crate::partition::order::SortOrder;
 use crate::partition::store::{Backing, Chunk, ChunkStore, StoreScratch};
 use crate::recalibrate::AppliedCounts;
-pub use counting_pass::{CountingPassOptions, counting_pass};
+pub use counting_pass::CountingPassOptions;
+pub(crate) use counting_pass::counting_pass;
 pub use encode::{EncodeError, EncodedUnit, Encoder, Encoding, UNIT_BYTES};
 pub use hooks::VisitorSource;
 use hooks::{Edited, EditorSource, HookError, RecordEditor, RecordVisitor};
@@ -248,7 +249,7 @@ pub fn run(
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_piece(
+pub(crate) fn run_piece(
     records: &StoredRecords<'_>,
     units: Units<'_>,
     options: &FinishOptions<'_>,

@@ -85,7 +85,7 @@ impl<'a> Writing<'a> {
 
     /// Goes on at a unit, with what was counted of those before it.
     pub(super) fn continued_at(self, unit: usize, counted: &GatheredMetrics) -> Self {
-        let metrics = self.metrics.from_unit(unit);
+        let metrics = self.metrics.starting_at_unit(unit);
         metrics.add(counted);
         Self { metrics, ..self }
     }

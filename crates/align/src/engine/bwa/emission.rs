@@ -3,7 +3,7 @@
 //! Mates that are missing are rescued for the whole batch; then pair by pair, and read by read,
 //! regions are marked, pairs are chosen and records are written.
 
-use super::batch::Candidates;
+use super::candidates::Candidates;
 use super::cigar::Tracer;
 use super::pair::choose::{PairScratch, Pairing, Resolved};
 use super::pair::insert_size::{Histogram, Model};
@@ -25,13 +25,13 @@ use crate::engine::{EngineReads, Ordinals, Origin, RecordSink};
 const RESCUED_PAIRS: usize = 256;
 
 /// A batch with its reads.
-pub(super) struct Batch<'a> {
+pub(super) struct SeededReads<'a> {
     pub(super) candidates: &'a Candidates,
     pub(super) reads: &'a EngineReads<'a>,
     pub(super) codes: &'a BatchCodes,
 }
 
-impl Batch<'_> {
+impl SeededReads<'_> {
     fn read(&self, at: usize) -> RecordRead<'_> {
         let EngineReads { pairs, singles } = self.reads;
         let read = match at.checked_sub(2 * pairs.len()) {
@@ -139,7 +139,7 @@ impl Emitter<'_> {
     /// What BAM cannot hold, or a region that is none.
     pub(super) fn emit(
         &self,
-        batch: &Batch<'_>,
+        batch: &SeededReads<'_>,
         model: Option<&CohortModel>,
         scratch: &mut EmitScratch,
         sink: &mut dyn RecordSink,
@@ -166,7 +166,7 @@ impl Emitter<'_> {
 
     fn emit_pairs(
         &self,
-        batch: &Batch<'_>,
+        batch: &SeededReads<'_>,
         reads: std::ops::Range<usize>,
         model: &CohortModel,
         scratch: &mut EmitScratch,
@@ -223,7 +223,7 @@ impl Emitter<'_> {
             let flags = FIRST_OF_PAIR << mate | shared;
             let mut push = |at: usize, more: u32, quality: Option<i32>| {
                 let mut it = recorder.align(codes, &regions[at], tracer, pool)?;
-                it.alternatives = recorder.alternatives(codes, regions, at, tracer, pool)?;
+                it.xa = recorder.push_xa(codes, regions, at, tracer, pool)?;
                 it.flags |= flags | more;
                 it.quality = quality.unwrap_or(it.quality);
                 lists[mate].push(it);
@@ -231,7 +231,7 @@ impl Emitter<'_> {
             };
             push(resolved.regions[mate], 0, Some(resolved.qualities[mate]))?;
             let is_written = |it: &Region| {
-                it.score >= self.settings.least_score && it.secondary < 0 && it.alternate
+                it.score >= self.settings.least_score && it.secondary < 0 && it.is_alt
             };
             if regions.get(on_primary).is_some_and(is_written) {
                 push(on_primary, SUPPLEMENTARY, None)?;
@@ -308,10 +308,10 @@ impl Emitter<'_> {
                 continue;
             }
             let mut it = recorder.align(read.codes, region, tracer, pool)?;
-            it.alternatives = recorder.alternatives(read.codes, regions, at, tracer, pool)?;
+            it.xa = recorder.push_xa(read.codes, regions, at, tracer, pool)?;
             if let Some(first) = list.first() {
                 it.flags |= if self.settings.marks_secondary { SPLIT } else { SUPPLEMENTARY };
-                if !region.alternate {
+                if !region.is_alt {
                     it.quality = it.quality.min(first.quality);
                 }
             }

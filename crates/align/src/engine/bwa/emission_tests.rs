@@ -47,7 +47,7 @@ pub(super) fn indexed(genome: &Genome, alternates: &[usize]) -> tempfile::TempDi
 pub(super) fn engine(genome: &Genome, options: &BwaOptions, alternates: &[usize]) -> Compared {
     let here = indexed(genome, alternates);
     let engine = Compared::load(&here.path().join("genome.fa"), options);
-    let found = engine.index.sequences().iter().enumerate().filter(|(_, it)| it.alternate);
+    let found = engine.index.sequences().iter().enumerate().filter(|(_, it)| it.is_alt);
     assert!(found.map(|(at, _)| at).eq(alternates.iter().copied()));
     engine
 }

@@ -14,9 +14,9 @@
 //! | [`rescue`] | regions of a batch | those of rescued mates, too | `mem_matesw` |
 //! | [`regions`], `mark` | regions of a read | which are primary | `mem_mark_primary_se` |
 //! | [`pair`] | regions of two mates | the best pair, MAPQs | `mem_pair`, `mem_sam_pe` |
-//! | [`pair`], `quality` | a region | its MAPQ as a single read | `mem_approx_mapq_se` |
+//! | [`regions`], `mapq` | a region | its MAPQ as a single read | `mem_approx_mapq_se` |
 //! | [`cigar`] | a region | its CIGAR, MD and NM | `mem_reg2aln` |
-//! | [`record`], `alternative` | secondary regions | the tag XA | `mem_gen_alt` |
+//! | [`record`], `xa` | secondary regions | the tag XA | `mem_gen_alt` |
 //! | [`record`] | alignments | BAM records | `mem_aln2sam` |
 //!
 //! `filter` and `long_reads` are called by [`extend`], as it takes a read's chains. The regions of
@@ -25,7 +25,7 @@
 //! whose chains alone do skip [`seed`] and the building of chains. Positions are in *doubled
 //! coordinates* (see [`regions`]).
 
-mod batch;
+mod candidates;
 mod certified;
 mod chain;
 mod cigar;
@@ -47,9 +47,9 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-pub use batch::Candidates;
+pub use candidates::Candidates;
 pub use certified::{CertifiedReads, Verdict, WORKER_BYTES};
-use emission::{Batch, BatchCodes, CohortModel, EmitScratch, Emitter};
+use emission::{BatchCodes, CohortModel, EmitScratch, Emitter, SeededReads};
 use extend::{ExtendedSeed, Extender, ExtensionContext, KnownChain};
 pub use options::{BwaOptions, InsertSize, Preset};
 use reference::Reference;
@@ -283,7 +283,7 @@ impl CohortEngine for BwaEngine {
         let SeededBatch { reads, candidates, model, ordinals } = seeded;
         let (settings, reference) = (&self.settings, &self.reference());
         scratch.batch_codes.take(reads);
-        let batch = Batch { candidates: &candidates, reads, codes: &scratch.batch_codes };
+        let batch = SeededReads { candidates: &candidates, reads, codes: &scratch.batch_codes };
         Emitter { settings, reference, ordinals }
             .emit(&batch, model, &mut scratch.emission, sink)
             .map_err(EngineError::Failed)

@@ -245,8 +245,8 @@ fn chains_in_alternate_and_short_sequences_are_those_of_the_library() {
     }
     let genome = Genome { contigs: sequences.iter().cloned().enumerate().map(contig).collect() };
     let indexed = Indexed::new(&genome);
-    let alternate: String = (1..sequences.len()).step_by(2).map(|at| format!("s{at}\n")).collect();
-    std::fs::write(indexed.prefix().with_extension("fa.alt"), alternate).unwrap();
+    let names: String = (1..sequences.len()).step_by(2).map(|at| format!("s{at}\n")).collect();
+    std::fs::write(indexed.prefix().with_extension("fa.alt"), names).unwrap();
     let text: Vec<u8> = sequences.concat();
     let mut bench = Bench::new(&indexed, &BwaOptions::default());
     let reads: Vec<_> = (0..scale(3000))
@@ -258,7 +258,7 @@ fn chains_in_alternate_and_short_sequences_are_those_of_the_library() {
             if dice.below(2) == 0 { turned(&read) } else { read }
         })
         .collect();
-    assert!(bench.engine.index.sequences().iter().any(|sequence| sequence.alternate));
+    assert!(bench.engine.index.sequences().iter().any(|sequence| sequence.is_alt));
     assert!(bench.compare(&reads) > reads.len());
 }
 

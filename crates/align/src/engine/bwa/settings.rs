@@ -53,10 +53,10 @@ pub(super) struct Settings {
     pub(super) redundant_level: f32,
     /// The share of a region's score below which a secondary one is dropped.
     pub(super) drop_ratio: f32,
-    /// The share of a region's score below which another is no alternative.
-    pub(super) alternative_ratio: f32,
-    /// The most alternatives of a record, and where one is on an ALT sequence (`-h`).
-    pub(super) most_alternatives: [i32; 2],
+    /// The share of a region's score below which another is not listed in XA.
+    pub(super) xa_ratio: f32,
+    /// The most hits in the XA of a record, and where one is on an ALT sequence (`-h`).
+    pub(super) most_xa_hits: [i32; 2],
     /// From this length on a MAPQ falls with the length.
     pub(super) quality_length: f32,
     /// How it falls: the logarithm of that length, as an integer.
@@ -157,8 +157,8 @@ impl Settings {
             mask_level: 0.5,
             redundant_level: 0.95,
             drop_ratio,
-            alternative_ratio: 0.8,
-            most_alternatives: options.xa_hits.unwrap_or([5, 200]),
+            xa_ratio: 0.8,
+            most_xa_hits: options.xa_hits.unwrap_or([5, 200]),
             quality_length,
             quality_factor: truncated(log(f64::from(quality_length))),
             soft_clips: options.soft_clip_supplementary,

@@ -275,13 +275,13 @@ impl<'a> MetricsVisitors<'a> {
 
     /// With the read groups of the header of the records to come.
     #[must_use]
-    pub fn with_read_groups(self, read_groups: ReadGroupNames) -> Self {
+    pub(crate) fn with_read_groups(self, read_groups: ReadGroupNames) -> Self {
         Self { read_groups, ..self }
     }
 
     /// Of a run that goes on from unit number `first` on.
     #[must_use]
-    pub fn from_unit(self, first: usize) -> Self {
+    pub(crate) fn starting_at_unit(self, first: usize) -> Self {
         Self { units: Ordered::starting_at(first as u64), ..self }
     }
 

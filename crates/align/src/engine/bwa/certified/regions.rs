@@ -15,7 +15,7 @@ use crate::search::{lockstep, prefetch};
 pub(super) struct ReadPosition {
     pub(super) position: u64,
     pub(super) sequence: usize,
-    pub(super) alternate: bool,
+    pub(super) is_alt: bool,
 }
 
 /// The position, if `length` bases are there in one sequence, and so far from the ends of the
@@ -32,7 +32,7 @@ pub(super) fn spot(index: IndexView<'_>, position: u64, length: usize) -> Option
     let number = index.sequences.partition_point(|sequence| sequence.end <= start);
     let sequence = index.sequences.get(number)?;
     let in_one = start + length <= sequence.end;
-    in_one.then_some(ReadPosition { position, sequence: number, alternate: sequence.alternate })
+    in_one.then_some(ReadPosition { position, sequence: number, is_alt: sequence.is_alt })
 }
 
 impl CertifiedPath {
@@ -82,7 +82,7 @@ impl CertifiedPath {
         if !read.mismatches(&scratch.window, GREATEST_SHIFT, MOST_MISMATCHES, mismatches) {
             return;
         }
-        if spot.alternate {
+        if spot.is_alt {
             scratch.verdicts[number] = Verdict::Alternate;
             return;
         }

@@ -14,7 +14,7 @@ fn a_spot_is_in_one_sequence_and_away_from_the_ends_of_its_strand() {
             let found = spot(index, position, length);
             assert_eq!(found.map(|spot| spot.sequence), expected, "{position} {length}");
             assert!(found.is_none_or(|spot| spot.position == position));
-            assert!(found.is_none_or(|spot| spot.alternate == (spot.sequence == 1)));
+            assert!(found.is_none_or(|spot| spot.is_alt == (spot.sequence == 1)));
         }
     };
     t(margin, 100, Some(0));

@@ -39,7 +39,7 @@ impl Seed {
 pub(crate) struct Chain {
     pub(crate) reference_start: i64,
     pub(crate) sequence: i32,
-    pub(crate) alternate: bool,
+    pub(crate) is_alt: bool,
     pub(crate) count: usize,
     /// Its first seed among all; the others follow it, once chains are settled.
     pub(crate) first: usize,
@@ -99,7 +99,7 @@ impl Chains {
 
     /// What the filter asks of the chains, by where they begin.
     pub(crate) fn weighed(&self) -> impl Iterator<Item = WeighedChain> {
-        self.sorted().map(|chain| WeighedChain::of(self.seeds(chain), chain.alternate))
+        self.sorted().map(|chain| WeighedChain::of(self.seeds(chain), chain.is_alt))
     }
 
     /// The seeds of a chain in order, once chains are settled.
@@ -131,7 +131,7 @@ impl Chains {
 
     /// Adds the next seed. `tree` is the same for all of a read.
     pub(crate) fn add(&mut self, tree: &mut Tree, index: IndexView<'_>, band: i64, seed: Seed) {
-        let Some((sequence, alternate)) = sequence_of(index, seed) else { return };
+        let Some((sequence, is_alt)) = sequence_of(index, seed) else { return };
         let after = self
             .order
             .partition_point(|&(reference_start, _)| reference_start <= seed.reference_start);
@@ -158,14 +158,7 @@ impl Chains {
         } else {
             self.order.insert(after, (reference_start, self.chains.len()));
         }
-        self.chains.push(Chain {
-            reference_start,
-            sequence,
-            alternate,
-            count,
-            first: at,
-            last: at,
-        });
+        self.chains.push(Chain { reference_start, sequence, is_alt, count, first: at, last: at });
     }
 
     /// Whether the seed joins chain `number`, or is in it.
@@ -260,7 +253,7 @@ fn sequence_of(index: IndexView<'_>, seed: Seed) -> Option<(i32, bool)> {
     let number = index.sequences.partition_point(|sequence| sequence.end <= start);
     let sequence = index.sequences.get(number)?;
     let in_one = start + length as u64 <= sequence.end;
-    in_one.then_some((number as i32, sequence.alternate))
+    in_one.then_some((number as i32, sequence.is_alt))
 }
 
 #[cfg(test)]
@@ -284,7 +277,7 @@ mod tests {
 
     #[test]
     fn seeds_join_chains_as_those_of_bwa_do() {
-        let long = [Sequence { start: 0, end: 50_000, alternate: false }];
+        let long = [Sequence { start: 0, end: 50_000, is_alt: false }];
         let t = |sequences: &[Sequence], band, seeds: &[[i64; 3]], expected: &[&[usize]]| {
             let chains = chains_of(sequences, band, seeds);
             let found: Vec<_> = chains.sorted().map(|chain| chains.seeds(chain).to_vec()).collect();

@@ -16,12 +16,12 @@ pub(crate) struct WeighedChain {
     start: i32,
     /// One past its last seed's last base.
     end: i32,
-    alternate: bool,
+    is_alt: bool,
 }
 
 impl WeighedChain {
     /// Of a chain's seeds, one or more, in order.
-    pub(crate) fn of(seeds: &[Seed], alternate: bool) -> Self {
+    pub(crate) fn of(seeds: &[Seed], is_alt: bool) -> Self {
         let (mut in_read, mut in_genome) = (Cover::default(), Cover::default());
         for seed in seeds {
             in_read.add(i64::from(seed.read_start), seed.length);
@@ -29,7 +29,7 @@ impl WeighedChain {
         }
         let start = seeds.first().map_or(0, |seed| seed.read_start);
         let end = seeds.last().map_or(0, |seed| seed.read_start + seed.length);
-        Self { weight: in_read.bases.min(in_genome.bases), start, end, alternate }
+        Self { weight: in_read.bases.min(in_genome.bases), start, end, is_alt }
     }
 }
 
@@ -207,7 +207,7 @@ impl Filter {
 /// Whether much of a chain overlaps one that stays, in the read. An ALT chain hides no other.
 fn overlaps(chain: &WeighedChain, staying: &WeighedChain, options: &FilterOptions) -> bool {
     let common = chain.end.min(staying.end) - chain.start.max(staying.start);
-    if common <= 0 || (staying.alternate && !chain.alternate) {
+    if common <= 0 || (staying.is_alt && !chain.is_alt) {
         return false;
     }
     let shorter = (chain.end - chain.start).min(staying.end - staying.start);
@@ -272,14 +272,14 @@ mod tests {
                 o.max_chain_extend = most_over_others;
             });
             let mut filter = Filter::default();
-            let of = |(seeds, alternate): &(Vec<Seed>, bool)| WeighedChain::of(seeds, *alternate);
+            let of = |(seeds, is_alt): &(Vec<Seed>, bool)| WeighedChain::of(seeds, *is_alt);
             let weighed = chains.iter().map(of);
             let found: Vec<_> = filter
                 .choose(weighed, &Settings::of(options.get()).filter)
                 .iter()
                 .map(|kept| {
-                    let alternate = chains[kept.number].1;
-                    (kept.number as i32, LibraryChain::bits(kept, alternate), kept.first)
+                    let is_alt = chains[kept.number].1;
+                    (kept.number as i32, LibraryChain::bits(kept, is_alt), kept.first)
                 })
                 .collect();
             let expected: Vec<_> = oracle::chosen(&options, &chains)

@@ -5,22 +5,24 @@
 //! since with equal lengths and few points lost there can be no gap. On the reverse strand both are
 //! reversed first, so that a gap that fits several places is leftmost on the forward strand.
 
-pub(super) mod difference;
 pub(super) mod global;
+pub(super) mod md;
+
+use seqloom_format::bam::cigar;
 
 use super::float::truncated;
 use super::reference::Reference;
 use super::regions::Region;
 use super::settings::Settings;
-use difference::Difference;
 use global::Global;
+use md::MdNm;
 
-/// Operations of a CIGAR, as BAM numbers them.
-pub(super) const MATCH: u32 = 0;
-pub(super) const INSERTION: u32 = 1;
-pub(super) const DELETION: u32 = 2;
-pub(super) const SOFT_CLIP: u32 = 4;
-pub(super) const HARD_CLIP: u32 = 5;
+/// Operations of a CIGAR, as wide as an operation in BAM.
+pub(super) const MATCH: u32 = cigar::MATCH as u32;
+pub(super) const INSERTION: u32 = cigar::INSERTION as u32;
+pub(super) const DELETION: u32 = cigar::DELETION as u32;
+pub(super) const SOFT_CLIP: u32 = cigar::SOFT_CLIP as u32;
+pub(super) const HARD_CLIP: u32 = cigar::HARD_CLIP as u32;
 
 /// An operation as BAM has it.
 pub(super) fn operation(length: usize, kind: u32) -> u32 {
@@ -42,7 +44,7 @@ pub(super) struct Tracer {
     /// Operations, in order of the forward strand.
     pub(super) cigar: Vec<u32>,
     /// What differs, and where.
-    pub(super) difference: Difference,
+    pub(super) md_nm: MdNm,
 }
 
 impl Tracer {
@@ -74,7 +76,7 @@ impl Tracer {
             band <<= 1;
         }
         let on_reverse = reference.is_reverse(region.reference_start);
-        self.difference.find(&self.cigar, &self.query, &self.target, on_reverse);
+        self.md_nm.find(&self.cigar, &self.query, &self.target, on_reverse);
         true
     }
 

@@ -360,7 +360,7 @@ impl Extender {
             };
             remove_redundant(&mut own, settings, &mut self.redundant, merge);
             for region in &mut own {
-                region.alternate = reference.sequences[region.sequence as usize].alternate;
+                region.is_alt = reference.sequences[region.sequence as usize].is_alt;
             }
             let start = self.regions.len();
             self.regions.extend_from_slice(&own);

@@ -139,7 +139,7 @@ struct LibraryAlignment {
     hits: c_int,
     score: c_int,
     sub: c_int,
-    alternate_score: c_int,
+    alt_score: c_int,
     hypothesis: i8,
 }
 
@@ -184,7 +184,7 @@ fn vector(regions: &mut [layout::Region]) -> Regions {
     }
 }
 
-pub(in super::super) fn mapping_quality(region: &Region, options: &Options) -> i32 {
+pub(in super::super) fn mapq_se(region: &Region, options: &Options) -> i32 {
     // SAFETY: both are only read.
     unsafe { mem_approx_mapq_se(options.pointer(), &raw const (*library(&[*region]).as_ptr())) }
 }
@@ -369,9 +369,9 @@ pub(in super::super) struct WholeAlignment {
     quality: i32,
     edits: i32,
     scores: [i32; 3],
-    alternate: bool,
+    is_alt: bool,
     cigar: Vec<u32>,
-    difference: Vec<u8>,
+    md: Vec<u8>,
 }
 
 /// The library's alignment of a region of a read, given as codes.
@@ -402,10 +402,10 @@ pub(in super::super) fn alignment(
             flags: it.flags as u32,
             quality: (it.bits >> 2 & 0xFF) as i32,
             edits: (it.bits >> 10) as i32,
-            scores: [it.score, it.sub, it.alternate_score],
-            alternate: it.bits & 2 != 0,
+            scores: [it.score, it.sub, it.alt_score],
+            is_alt: it.bits & 2 != 0,
             cigar: operations(std::slice::from_raw_parts(it.cigar, count)),
-            difference: CStr::from_ptr(it.cigar.add(count).cast()).to_bytes().to_vec(),
+            md: CStr::from_ptr(it.cigar.add(count).cast()).to_bytes().to_vec(),
         };
         libc::free(it.cigar.cast());
         whole
@@ -430,10 +430,10 @@ pub(in super::super) fn our_alignment(
         flags: it.flags,
         quality: it.quality,
         edits: it.edits,
-        scores: [it.score, it.sub, it.alternate_score],
-        alternate: it.alternate,
+        scores: [it.score, it.sub, it.alt_score],
+        is_alt: it.is_alt,
         cigar: it.operations(&pool).to_vec(),
-        difference: pool.text[it.difference.clone()].to_vec(),
+        md: pool.text[it.md.clone()].to_vec(),
     }
 }
 
@@ -449,14 +449,14 @@ pub(in super::super) fn region_at(start: i64) -> Region {
         score: 100,
         true_score: 100,
         sub: 0,
-        alternate_score: 0,
+        alt_score: 0,
         tandem_score: 0,
         sub_count: 0,
         band: 100,
         secondary: 0,
         secondary_of_all: 0,
         repetitive: 0.0,
-        alternate: false,
+        is_alt: false,
     }
 }
 
@@ -488,7 +488,7 @@ pub(in super::super) fn some_regions(
                 true_score: read_end - read_start - 5 * lost,
                 tandem_score: if bits & 1 == 0 { 0 } else { 30 * extra - 1 },
                 repetitive: if bits & 2 == 0 { 0.0 } else { 0.137 * extra as f32 },
-                alternate: bits == 7,
+                is_alt: bits == 7,
                 ..region_at(start)
             }
         },

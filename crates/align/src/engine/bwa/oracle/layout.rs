@@ -187,9 +187,9 @@ pub(in super::super) struct LibraryChain {
 
 impl LibraryChain {
     /// The bits of a chain that is kept, without bisulfite hypothesis (-1).
-    pub(in super::super) fn bits(chosen: &ChosenChain, alternate: bool) -> u32 {
+    pub(in super::super) fn bits(chosen: &ChosenChain, is_alt: bool) -> u32 {
         let weight = chosen.weight as u32 & ((1 << 27) - 1);
-        0b11 << 30 | u32::from(alternate) << 29 | (chosen.kept as u32) << 27 | weight
+        0b11 << 30 | u32::from(is_alt) << 29 | (chosen.kept as u32) << 27 | weight
     }
 }
 
@@ -292,14 +292,14 @@ impl From<&Region> for regions::Region {
             score: it.score,
             true_score: it.true_score,
             sub: it.sub,
-            alternate_score: it.alt_score,
+            alt_score: it.alt_score,
             tandem_score: it.tandem_score,
             sub_count: it.sub_count,
             band: it.band,
             secondary: it.secondary,
             secondary_of_all: it.secondary_all,
             repetitive: it.repetitive,
-            alternate: it.components_and_alt >> COMPONENT_BITS != 0,
+            is_alt: it.components_and_alt >> COMPONENT_BITS != 0,
         }
     }
 }
@@ -317,7 +317,7 @@ impl From<&regions::Region> for Region {
             score: it.score,
             true_score: it.true_score,
             sub: it.sub,
-            alt_score: it.alternate_score,
+            alt_score: it.alt_score,
             tandem_score: it.tandem_score,
             sub_count: it.sub_count,
             band: it.band,
@@ -326,7 +326,7 @@ impl From<&regions::Region> for Region {
             secondary_all: it.secondary_of_all,
             seed_length: 0,
             seed_occurrences: 0,
-            components_and_alt: u32::from(it.alternate) << COMPONENT_BITS,
+            components_and_alt: u32::from(it.is_alt) << COMPONENT_BITS,
             repetitive: it.repetitive,
             hash: it.hash,
             flag: 0,

@@ -182,7 +182,7 @@ pub(super) fn own_chains(
                 all[number].push(FilteredChain {
                     place: chain.reference_start,
                     sequence: chain.sequence,
-                    bits: LibraryChain::bits(chosen, chain.alternate),
+                    bits: LibraryChain::bits(chosen, chain.is_alt),
                     repetitive: chains.repetitive,
                     first: chosen.first,
                     seeds,
@@ -199,21 +199,20 @@ pub(super) fn own_chains(
 pub(super) fn chosen(options: &Options, chains: &[(Vec<Seed>, bool)]) -> Vec<FilteredChain> {
     let library = |seeds: &Vec<Seed>| seeds.iter().map(LibrarySeed::from).collect();
     let mut seeds: Vec<Vec<_>> = chains.iter().map(|(seeds, _)| library(seeds)).collect();
-    let chain =
-        |((number, (_, alternate)), seeds): ((usize, &(_, bool)), &mut Vec<LibrarySeed>)| {
-            LibraryChain {
-                read: 0,
-                current: 0,
-                count: seeds.len() as c_int,
-                room: 1,
-                first: -1,
-                sequence: number as i32,
-                bits: 0b11 << 30 | u32::from(*alternate) << 29,
-                repetitive: 0.0,
-                place: seeds[0].place,
-                seeds: seeds.as_mut_ptr(),
-            }
-        };
+    let chain = |((number, (_, is_alt)), seeds): ((usize, &(_, bool)), &mut Vec<LibrarySeed>)| {
+        LibraryChain {
+            read: 0,
+            current: 0,
+            count: seeds.len() as c_int,
+            room: 1,
+            first: -1,
+            sequence: number as i32,
+            bits: 0b11 << 30 | u32::from(*is_alt) << 29,
+            repetitive: 0.0,
+            place: seeds[0].place,
+            seeds: seeds.as_mut_ptr(),
+        }
+    };
     let mut chains: Vec<_> = chains.iter().enumerate().zip(&mut seeds).map(chain).collect();
     // SAFETY: the chains have one seed or more each, which with room 1 are not freed.
     unsafe {

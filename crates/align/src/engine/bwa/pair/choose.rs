@@ -3,11 +3,11 @@
 
 use super::super::float::{crowd_penalty, raw_quality, rounded};
 use super::super::reference::Reference;
+use super::super::regions::mapq::{MOST, mapq_se};
 use super::super::regions::mark::mixed;
 use super::super::regions::{NONE, Region, WAS_SECONDARY};
 use super::super::settings::Settings;
 use super::insert_size::Model;
-use super::quality::{MOST, mapping_quality};
 use super::score::PairScores;
 
 /// The best pair of regions.
@@ -166,7 +166,7 @@ impl Pairing<'_> {
                 proper: true,
             }
         } else {
-            let qualities = [first, second].map(|it| mapping_quality(&it, settings));
+            let qualities = [first, second].map(|it| mapq_se(&it, settings));
             Resolved { regions: [0; 2], qualities, proper: false }
         };
         for at in 0..2 {
@@ -205,7 +205,7 @@ fn quality_in_pair(regions: &mut [Region], chosen: usize, pair: i32, settings: &
         regions[chosen].secondary = WAS_SECONDARY;
     }
     let region = &regions[chosen];
-    let own = mapping_quality(region, settings);
+    let own = mapq_se(region, settings);
     let raised = own.max(pair.min(own + 40));
     raised.min(raw_quality(region.score - region.tandem_score, settings.matching))
 }

@@ -3,5 +3,4 @@
 
 pub(super) mod choose;
 pub(super) mod insert_size;
-pub(super) mod quality;
 pub(super) mod score;

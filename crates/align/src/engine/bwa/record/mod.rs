@@ -4,28 +4,30 @@
 //! alignments of a read, with that of its mate, become records (`mem_aln2sam`), which are written
 //! as BAM has them.
 
-pub(super) mod alternative;
-pub(super) mod supplementary;
+pub(super) mod sa;
 pub(super) mod write;
+pub(super) mod xa;
 
 use std::ops::Range;
 
+use seqloom_format::bam::Flags;
+
 use super::cigar::{DELETION, HARD_CLIP, MATCH, SOFT_CLIP, Tracer, operation};
-use super::pair::quality::mapping_quality;
 use super::reference::Reference;
+use super::regions::mapq::mapq_se;
 use super::regions::{NONE, Region};
 use super::settings::Settings;
 
-/// Flags of a record; see the SAM specification, 1.4.
-pub(super) const PAIRED: u32 = 0x1;
-pub(super) const PROPER: u32 = 0x2;
-pub(super) const UNMAPPED: u32 = 0x4;
-pub(super) const MATE_UNMAPPED: u32 = 0x8;
-pub(super) const REVERSE: u32 = 0x10;
-pub(super) const MATE_REVERSE: u32 = 0x20;
-pub(super) const FIRST_OF_PAIR: u32 = 0x40;
-pub(super) const SECONDARY: u32 = 0x100;
-pub(super) const SUPPLEMENTARY: u32 = 0x800;
+/// Flags of a record; wider than BAM's, so that [`SPLIT`] is one of them.
+pub(super) const PAIRED: u32 = Flags::PAIRED as u32;
+pub(super) const PROPER: u32 = Flags::PROPER_PAIR as u32;
+pub(super) const UNMAPPED: u32 = Flags::UNMAPPED as u32;
+pub(super) const MATE_UNMAPPED: u32 = Flags::MATE_UNMAPPED as u32;
+pub(super) const REVERSE: u32 = Flags::REVERSE as u32;
+pub(super) const MATE_REVERSE: u32 = Flags::MATE_REVERSE as u32;
+pub(super) const FIRST_OF_PAIR: u32 = Flags::FIRST_OF_PAIR as u32;
+pub(super) const SECONDARY: u32 = Flags::SECONDARY as u32;
+pub(super) const SUPPLEMENTARY: u32 = Flags::SUPPLEMENTARY as u32;
 /// A split hit that is written as secondary (`-M`), and is listed in SA all the same.
 pub(super) const SPLIT: u32 = 0x1_0000;
 
@@ -72,14 +74,14 @@ pub(super) struct Alignment {
     pub(super) edits: i32,
     pub(super) score: i32,
     pub(super) sub: i32,
-    pub(super) alternate: bool,
-    pub(super) alternate_score: i32,
+    pub(super) is_alt: bool,
+    pub(super) alt_score: i32,
     /// Operations, with soft clips.
     pub(super) cigar: Span,
     /// Text of MD.
-    pub(super) difference: Span,
+    pub(super) md: Span,
     /// Text of XA.
-    pub(super) alternatives: Option<Span>,
+    pub(super) xa: Option<Span>,
 }
 
 impl Alignment {
@@ -94,11 +96,11 @@ impl Alignment {
             edits: 0,
             score: 0,
             sub: 0,
-            alternate: false,
-            alternate_score: 0,
+            is_alt: false,
+            alt_score: 0,
             cigar: 0..0,
-            difference: 0..0,
-            alternatives: None,
+            md: 0..0,
+            xa: None,
         }
     }
 
@@ -143,22 +145,22 @@ impl Recorder<'_> {
         let first_operation = pool.operations.len();
         place += self.push_cigar(region, codes.len(), &tracer.cigar, reverse, pool);
         let first_letter = pool.text.len();
-        pool.text.extend_from_slice(&tracer.difference.text);
+        pool.text.extend_from_slice(&tracer.md_nm.text);
         let sequence = &reference.sequences[region.sequence as usize];
         Ok(Alignment {
             sequence: region.sequence,
             position: place as i64 - sequence.start as i64,
             reverse,
             flags: if is_primary { 0 } else { SECONDARY },
-            quality: if is_primary { mapping_quality(region, settings) } else { 0 },
-            edits: tracer.difference.edits,
+            quality: if is_primary { mapq_se(region, settings) } else { 0 },
+            edits: tracer.md_nm.edits,
             score: region.score,
             sub: region.sub.max(region.tandem_score),
-            alternate: region.alternate,
-            alternate_score: region.alternate_score,
+            is_alt: region.is_alt,
+            alt_score: region.alt_score,
             cigar: first_operation..pool.operations.len(),
-            difference: first_letter..pool.text.len(),
-            alternatives: None,
+            md: first_letter..pool.text.len(),
+            xa: None,
         })
     }
 
@@ -196,9 +198,9 @@ pub(super) fn reference_length(operations: &[u32]) -> i64 {
 
 /// A clip as the `number`-th record of a read has it, counted from 0: hard but in the first, unless
 /// soft ones are required, or it is on an ALT sequence.
-pub(super) fn clipped(operation: u32, number: usize, alternate: bool, settings: &Settings) -> u32 {
+pub(super) fn clipped(operation: u32, number: usize, is_alt: bool, settings: &Settings) -> u32 {
     let is_clip = operation & 0xF == SOFT_CLIP;
-    let hard = number > 0 && !settings.soft_clips && !alternate;
+    let hard = number > 0 && !settings.soft_clips && !is_alt;
     if is_clip && hard { operation & !0xF | HARD_CLIP } else { operation }
 }
 
@@ -206,7 +208,7 @@ pub(super) fn clipped(operation: u32, number: usize, alternate: bool, settings: 
 pub(super) fn push_cigar_text(out: &mut Vec<u8>, operations: impl Iterator<Item = u32>) {
     const LETTERS: &[u8; 16] = b"MIDNSHP=X???????";
     for operation in operations {
-        super::cigar::difference::push_number(out, u64::from(operation >> 4));
+        super::cigar::md::push_number(out, u64::from(operation >> 4));
         out.push(LETTERS[(operation & 0xF) as usize]);
     }
 }

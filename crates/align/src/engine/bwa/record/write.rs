@@ -1,7 +1,7 @@
 //! A record as BAM has it (SAM specification, 4.2), without its block size.
 
 use super::super::cigar::SOFT_CLIP;
-use super::supplementary::has_supplementary;
+use super::sa::has_sa;
 use super::{
     Alignment, MATE_REVERSE, Pool, REVERSE, RecordRead, Recorder, SECONDARY, SPLIT, UNMAPPED,
     clipped, push_cigar_text, reference_length,
@@ -81,7 +81,7 @@ impl Recorder<'_> {
         out.extend_from_slice(read.name);
         out.push(0);
         for &operation in operations {
-            let operation = clipped(operation, number, alignment.alternate, self.settings);
+            let operation = clipped(operation, number, alignment.is_alt, self.settings);
             out.extend_from_slice(&operation.to_le_bytes());
         }
         push_bases(&read.codes[kept.clone()], own.reverse, out);
@@ -97,7 +97,7 @@ impl Recorder<'_> {
         if alignment.flags & SECONDARY != 0 {
             return 0..0;
         }
-        let is_whole = of.number == 0 || self.settings.soft_clips || alignment.alternate;
+        let is_whole = of.number == 0 || self.settings.soft_clips || alignment.is_alt;
         let [first, .., last] = alignment.operations(of.pool) else { return 0..length };
         if is_whole {
             return 0..length;
@@ -114,14 +114,14 @@ impl Recorder<'_> {
         if !alignment.cigar.is_empty() {
             push_integer(out, b"NM", alignment.edits);
             push_text(out, b"MD", |out| {
-                out.extend_from_slice(&pool.text[alignment.difference.clone()]);
+                out.extend_from_slice(&pool.text[alignment.md.clone()]);
             });
         }
         if let Some(mate) = mate {
             let operations = mate.operations(pool);
             if !operations.is_empty() {
                 // The mate's clips are those of this record, whatever they are in its own.
-                let clipped = |&it: &u32| clipped(it, number, mate.alternate, self.settings);
+                let clipped = |&it: &u32| clipped(it, number, mate.is_alt, self.settings);
                 push_text(out, b"MC", |out| {
                     push_cigar_text(out, operations.iter().map(clipped));
                 });
@@ -134,17 +134,17 @@ impl Recorder<'_> {
         if alignment.sub >= 0 {
             push_integer(out, b"XS", alignment.sub);
         }
-        if has_supplementary(list, number) {
-            push_text(out, b"SA", |out| self.push_supplementary(list, number, pool, out));
+        if has_sa(list, number) {
+            push_text(out, b"SA", |out| self.push_sa(list, number, pool, out));
         }
-        if alignment.flags & SECONDARY == 0 && alignment.alternate_score > 0 {
+        if alignment.flags & SECONDARY == 0 && alignment.alt_score > 0 {
             out.extend_from_slice(b"paf");
-            let share = share(alignment.score, alignment.alternate_score);
+            let share = share(alignment.score, alignment.alt_score);
             out.extend_from_slice(&share.to_le_bytes());
         }
-        if let Some(alternatives) = &alignment.alternatives {
+        if let Some(xa) = &alignment.xa {
             push_text(out, b"XA", |out| {
-                out.extend_from_slice(&pool.text[alternatives.clone()]);
+                out.extend_from_slice(&pool.text[xa.clone()]);
             });
         }
     }

@@ -7,7 +7,7 @@
 //! that an ALT hit takes no score from them (`mem_mark_primary_se`).
 
 use super::super::settings::Settings;
-use super::{NONE, OF_ALTERNATE, Region};
+use super::{NONE, OF_ALT, Region};
 
 /// A 64-bit number mixed so that every bit depends on all (Thomas Wang's `hash64`, as in klib).
 pub(crate) fn mixed(key: u64) -> u64 {
@@ -37,23 +37,23 @@ pub(in super::super) fn mark_primary(
     scratch: &mut MarkScratch,
 ) -> usize {
     for (at, region) in (0..).zip(regions.iter_mut()) {
-        (region.sub, region.alternate_score) = (0, 0);
+        (region.sub, region.alt_score) = (0, 0);
         (region.secondary, region.secondary_of_all) = (NONE, NONE);
         region.hash = mixed(id.wrapping_add(at));
     }
-    let on_primary = regions.iter().filter(|region| !region.alternate).count();
+    let on_primary = regions.iter().filter(|region| !region.is_alt).count();
     if regions.len() < 2 {
         return on_primary;
     }
     // Hashes of different numbers differ, so there are no ties.
-    regions.sort_unstable_by_key(|it| (-it.score, it.alternate, it.hash));
+    regions.sort_unstable_by_key(|it| (-it.score, it.is_alt, it.hash));
     mark(regions, settings, &mut scratch.primary);
     if on_primary == regions.len() {
         regions.iter_mut().for_each(|it| it.secondary_of_all = it.secondary);
         return on_primary;
     }
     keep_ranks(regions);
-    mark_without_alternates(regions, on_primary, settings, &mut scratch.primary);
+    mark_without_alt(regions, on_primary, settings, &mut scratch.primary);
     on_primary
 }
 
@@ -75,7 +75,7 @@ fn mark(regions: &mut [Region], settings: &Settings, primary: &mut Vec<i32>) {
             better.sub = region.score;
         }
         let close = better.score - region.score <= near;
-        if close && (better.alternate || !region.alternate) {
+        if close && (better.is_alt || !region.is_alt) {
             better.sub_count += 1;
         }
     }
@@ -87,21 +87,21 @@ fn keep_ranks(regions: &mut [Region]) {
         let better = usize::try_from(regions[at].secondary).ok().map(|of| regions[of]);
         let region = &mut regions[at];
         region.secondary_of_all = at as i32;
-        if let Some(better) = better.filter(|it| it.alternate && !region.alternate) {
-            region.alternate_score = better.score;
+        if let Some(better) = better.filter(|it| it.is_alt && !region.is_alt) {
+            region.alt_score = better.score;
         }
     }
 }
 
 /// The second round, of the `on_primary` regions that are not on ALT sequences.
-fn mark_without_alternates(
+fn mark_without_alt(
     regions: &mut [Region],
     on_primary: usize,
     settings: &Settings,
     ranks: &mut Vec<i32>,
 ) {
     if on_primary > 0 {
-        regions.sort_unstable_by_key(|it| (it.alternate, -it.score, it.hash));
+        regions.sort_unstable_by_key(|it| (it.is_alt, -it.score, it.hash));
     }
     ranks.clear();
     ranks.resize(regions.len(), 0);
@@ -111,8 +111,8 @@ fn mark_without_alternates(
     for region in regions.iter_mut() {
         let of = usize::try_from(region.secondary).ok();
         region.secondary_of_all = of.map_or(NONE, |of| ranks[of]);
-        if of.is_some() && region.alternate {
-            region.secondary = OF_ALTERNATE;
+        if of.is_some() && region.is_alt {
+            region.secondary = OF_ALT;
         }
     }
     let regions = &mut regions[..on_primary];
@@ -139,11 +139,11 @@ mod tests {
             let settings = Settings::of(options.get());
             let mut ours = regions;
             for (at, region) in ours.iter_mut().enumerate() {
-                region.alternate = match alternates {
+                region.is_alt = match alternates {
                     0 => false,
                     1 => true,
                     2 => at % 2 == 0,
-                    _ => region.alternate,
+                    _ => region.is_alt,
                 };
             }
             let mut expected = ours.clone();

@@ -4,6 +4,7 @@
 //! and scores. Places are in *doubled* coordinates: the forward strand of all sequences, then its
 //! reverse complement, so that a position past the middle is on the reverse strand.
 
+pub(super) mod mapq;
 pub(super) mod mark;
 pub(super) mod merge;
 pub(super) mod redundant;
@@ -16,7 +17,7 @@ pub(super) const NONE: i32 = -1;
 /// In place of [`NONE`] for a secondary region that a pair made primary.
 pub(super) const WAS_SECONDARY: i32 = -2;
 /// In place of a number: secondary to a region of the first round that is none of the second.
-pub(super) const OF_ALTERNATE: i32 = i32::MAX;
+pub(super) const OF_ALT: i32 = i32::MAX;
 
 /// Where a read may align.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -40,7 +41,7 @@ pub(super) struct Region {
     /// Score of the best region that competes, 0 if none does.
     pub(super) sub: i32,
     /// Score of the ALT region before which this one gives way, 0 if there is none.
-    pub(super) alternate_score: i32,
+    pub(super) alt_score: i32,
     /// Score of the second best alignment near this one, as rescue finds it.
     pub(super) tandem_score: i32,
     /// Competitors with nearly this score.
@@ -48,14 +49,14 @@ pub(super) struct Region {
     /// Band of the extension.
     pub(super) band: i32,
     /// The region that this one is secondary to, among those of its kind; or [`NONE`],
-    /// [`WAS_SECONDARY`], [`OF_ALTERNATE`].
+    /// [`WAS_SECONDARY`], [`OF_ALT`].
     pub(super) secondary: i32,
     /// The region that this one is secondary to, among all; or [`NONE`].
     pub(super) secondary_of_all: i32,
     /// Share of the read in seeds that occur too often.
     pub(super) repetitive: f32,
     /// On an ALT sequence.
-    pub(super) alternate: bool,
+    pub(super) is_alt: bool,
 }
 
 impl Region {

@@ -283,14 +283,14 @@ impl Rescue<'_> {
             score: local.score,
             true_score: 0,
             sub: 0,
-            alternate_score: 0,
+            alt_score: 0,
             tandem_score: local.second,
             sub_count: 0,
             band: 0,
             secondary: NONE,
             secondary_of_all: 0,
             repetitive: 0.0,
-            alternate: anchor.alternate,
+            is_alt: anchor.is_alt,
         }
     }
 }

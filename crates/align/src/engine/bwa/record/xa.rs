@@ -2,19 +2,14 @@
 //! (`mem_gen_alt`).
 
 use super::super::cigar::Tracer;
-use super::super::cigar::difference::push_number;
+use super::super::cigar::md::push_number;
 use super::super::regions::Region;
 use super::super::settings::Settings;
 use super::{Alignment, Pool, Recorder, push_cigar_text};
 
 /// Whether a region is an alternative to the `primary`-th, as its score is near enough.
-fn is_alternative(
-    region: &Region,
-    regions: &[Region],
-    primary: usize,
-    settings: &Settings,
-) -> bool {
-    let ratio = f64::from(settings.alternative_ratio);
+fn is_in_xa(region: &Region, regions: &[Region], primary: usize, settings: &Settings) -> bool {
+    let ratio = f64::from(settings.xa_ratio);
     let least = f64::from(regions[primary].score) * ratio;
     region.secondary_of_all == primary as i32 && f64::from(region.score) >= least
 }
@@ -25,7 +20,7 @@ impl Recorder<'_> {
     ///
     /// # Errors
     /// See [`Recorder::align`].
-    pub(in super::super) fn alternatives(
+    pub(in super::super) fn push_xa(
         &self,
         codes: &[u8],
         regions: &[Region],
@@ -34,11 +29,11 @@ impl Recorder<'_> {
         pool: &mut Pool,
     ) -> Result<Option<std::ops::Range<usize>>, String> {
         let settings = self.settings;
-        let all = || regions.iter().filter(|it| is_alternative(it, regions, primary, settings));
+        let all = || regions.iter().filter(|it| is_in_xa(it, regions, primary, settings));
         let count = all().count() as i64;
-        let [most, most_with_alternate] = settings.most_alternatives.map(i64::from);
-        let has_alternate = all().any(|it| it.alternate);
-        if count == 0 || count > most_with_alternate || (!has_alternate && count > most) {
+        let [most, most_with_alt] = settings.most_xa_hits.map(i64::from);
+        let has_alt = all().any(|it| it.is_alt);
+        if count == 0 || count > most_with_alt || (!has_alt && count > most) {
             return Ok(None);
         }
         let mut text = std::mem::take(&mut pool.draft);
@@ -46,7 +41,7 @@ impl Recorder<'_> {
         for region in all() {
             let (operations, letters) = (pool.operations.len(), pool.text.len());
             let alignment = self.align(codes, region, tracer, pool)?;
-            self.push_alternative(&alignment, pool, &mut text);
+            self.push_xa_hit(&alignment, pool, &mut text);
             pool.operations.truncate(operations);
             pool.text.truncate(letters);
         }
@@ -57,7 +52,7 @@ impl Recorder<'_> {
     }
 
     /// `name,strand and position,CIGAR,edits;`.
-    fn push_alternative(&self, alignment: &Alignment, pool: &Pool, out: &mut Vec<u8>) {
+    fn push_xa_hit(&self, alignment: &Alignment, pool: &Pool, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.reference.names[alignment.sequence as usize]);
         out.push(b',');
         out.push(if alignment.reverse { b'-' } else { b'+' });

@@ -1,17 +1,17 @@
-//! What a path says of differences: the text of MD, and their number, NM.
+//! The tags MD and NM of a path.
 
 use super::{DELETION, INSERTION, MATCH};
 
-/// Differences of a path.
+/// MD and NM of a path.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(in super::super) struct Difference {
+pub(in super::super) struct MdNm {
     /// As in the tag MD.
     pub(in super::super) text: Vec<u8>,
     /// As in the tag NM.
     pub(in super::super) edits: i32,
 }
 
-impl Difference {
+impl MdNm {
     /// Of a path of two sequences of codes, in order of the forward strand; on the reverse strand
     /// the letters are the complements of the codes. A deletion at an end is none.
     pub(super) fn find(&mut self, cigar: &[u32], query: &[u8], target: &[u8], on_reverse: bool) {

@@ -1,15 +1,15 @@
-//! How sure the place of a read is, by its own regions (`mem_approx_mapq_se`).
+//! MAPQ of a read by its own regions (`mem_approx_mapq_se`).
 
 use super::super::float::{crowd_penalty, log, rounded};
-use super::super::regions::Region;
 use super::super::settings::Settings;
+use super::Region;
 
 /// The highest MAPQ.
-pub(super) const MOST: i32 = 60;
+pub(in super::super) const MOST: i32 = 60;
 
 /// MAPQ of a region, from 0 to 60: by how much it is better than the next, how long it is and how
 /// much of it matches, how many are nearly as good, and how much of the read is in repeats.
-pub(in super::super) fn mapping_quality(region: &Region, settings: &Settings) -> i32 {
+pub(in super::super) fn mapq_se(region: &Region, settings: &Settings) -> i32 {
     let Settings { matching, mismatch, .. } = *settings;
     let sub = if region.sub != 0 { region.sub } else { settings.unseen_score() };
     let sub = sub.max(region.tandem_score);
@@ -57,8 +57,8 @@ mod tests {
                 region.read_end += longer;
                 region.reference_end += i64::from(longer);
                 region.score += longer;
-                let expected = emit::mapping_quality(region, &options);
-                prop_assert_eq!(mapping_quality(region, &settings), expected, "{:?}", region);
+                let expected = emit::mapq_se(region, &options);
+                prop_assert_eq!(mapq_se(region, &settings), expected, "{:?}", region);
             }
         }
     }

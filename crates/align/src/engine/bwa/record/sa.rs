@@ -1,10 +1,10 @@
 //! SA: the other records of a read that is split.
 
-use super::super::cigar::difference::push_number;
+use super::super::cigar::md::push_number;
 use super::{Alignment, Pool, Recorder, SECONDARY, push_cigar_text};
 
 /// Whether the `number`-th record of a read has an SA.
-pub(super) fn has_supplementary(list: &[Alignment], number: usize) -> bool {
+pub(super) fn has_sa(list: &[Alignment], number: usize) -> bool {
     let is_listed = |it: &Alignment| it.flags & SECONDARY == 0;
     let mut others = list.iter().enumerate().filter(|(at, _)| *at != number);
     is_listed(&list[number]) && others.any(|(_, it)| is_listed(it))
@@ -13,7 +13,7 @@ pub(super) fn has_supplementary(list: &[Alignment], number: usize) -> bool {
 impl Recorder<'_> {
     /// Appends the text of SA to `out`: `name,position,strand,CIGAR,MAPQ,edits;` for each record
     /// but the `number`-th.
-    pub(super) fn push_supplementary(
+    pub(super) fn push_sa(
         &self,
         list: &[Alignment],
         number: usize,
