@@ -109,12 +109,16 @@ impl<C: Compare> Bytes<'_, C> {
     ) -> Differences<K> {
         let here = self.window.columns(at);
         let mut differences = Differences([0; K]);
-        for (differ, &distance) in differences.0.iter_mut().zip(distances) {
+        for (may_be_equal, &distance) in differences.0.iter_mut().zip(distances) {
             // A distance may reach beyond the start of the block. No branch: half of them would be
             // taken at random.
             let is_there = u64::from(distance.wrapping_sub(1) < at as u32).wrapping_neg();
+            *may_be_equal = columns & is_there;
+        }
+        // A loop of its own: that above is a few instructions for many slots.
+        for (differ, &distance) in differences.0.iter_mut().zip(distances) {
             let earlier = self.window.columns(at.wrapping_sub(distance as usize));
-            *differ = !(self.compare.equal(here, earlier) & columns & is_there);
+            *differ = !(self.compare.equal(here, earlier) & *differ);
         }
         differences
     }

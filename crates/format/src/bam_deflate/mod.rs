@@ -14,6 +14,7 @@ mod cover;
 mod emit;
 mod history;
 mod layout;
+mod lists;
 mod search;
 mod simd;
 mod tokens;
@@ -30,6 +31,11 @@ const TRIAL_BYTES: usize = 32 << 10;
 /// Records that are longer than this on average have long reads, most of whose bytes are sequence
 /// and qualities that no earlier record has.
 const MAX_MEAN_RECORD_BYTES: usize = 4 << 10;
+/// Trials of a unit, in as many blocks: where the first records are of a repeat, the others may yet
+/// be worth it.
+const MAX_TRIALS: u32 = 2;
+/// Blocks of a unit for which the search was not worth it; the last of them ends the method.
+const MAX_REFUSED_BLOCKS: u32 = 3;
 /// Below this a unit has too little for records to repeat.
 const MIN_TRIAL_BYTES: usize = 512;
 
@@ -66,8 +72,14 @@ impl Settings {
 /// What deflates the unit at hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
-    Untried,
-    Records,
+    /// After so many trials that failed.
+    Untried {
+        failed: u32,
+    },
+    /// With so many blocks that were libdeflate's all the same.
+    Records {
+        refused: u32,
+    },
     Libdeflate,
 }
 
@@ -95,7 +107,7 @@ impl BamCompressor {
                 Method::Records => effort(settings.level),
                 Method::Libdeflate => None,
             },
-            way: Way::Untried,
+            way: Way::Untried { failed: 0 },
             trial: Vec::new(),
             check: checks.then(Check::default),
         })
@@ -103,7 +115,7 @@ impl BamCompressor {
 
     /// What follows belongs to another unit.
     pub fn end_unit(&mut self) {
-        self.way = Way::Untried;
+        self.way = Way::Untried { failed: 0 };
     }
 
     /// Appends exactly one block with `payload` to `out` and returns the block's size in bytes, as
@@ -121,35 +133,44 @@ impl BamCompressor {
     }
 
     fn append(&mut self, payload: &[u8], out: &mut Vec<u8>) -> Result<usize, BgzfError> {
-        if self.way == Way::Untried {
-            self.way = self.try_out(payload)?;
+        if let Way::Untried { failed } = self.way {
+            self.way = match self.is_worth_it(payload)? {
+                true => Way::Records { refused: 0 },
+                false if failed + 1 == MAX_TRIALS => Way::Libdeflate,
+                false => Way::Untried { failed: failed + 1 },
+            };
         }
         let Some(records) = &mut self.records else {
             return self.libdeflate.compress(payload, out);
         };
-        if self.way == Way::Records && payload.len() <= MAX_PAYLOAD_BYTES {
+        if let Way::Records { refused } = self.way
+            && payload.len() <= MAX_PAYLOAD_BYTES
+        {
             if let Some(deflated) = records.deflate(payload) {
                 return append_block(payload, out, |out| out.extend_from_slice(deflated));
             }
-            self.way = Way::Libdeflate;
+            let refused = refused + 1;
+            let is_over = refused == MAX_REFUSED_BLOCKS;
+            self.way = if is_over { Way::Libdeflate } else { Way::Records { refused } };
         }
         self.libdeflate.compress(payload, out)
     }
 
-    /// Deflates the first records of a unit both ways.
-    fn try_out(&mut self, payload: &[u8]) -> Result<Way, BgzfError> {
+    /// Deflates the first records of a block both ways: whether those that follow are worth a
+    /// search.
+    fn is_worth_it(&mut self, payload: &[u8]) -> Result<bool, BgzfError> {
         let (Some(records), Some(first)) = (&mut self.records, first_records(payload)) else {
-            return Ok(Way::Libdeflate);
+            return Ok(false);
         };
         records.start_unit();
         let Some(by_records) = records.deflate(first).map(<[u8]>::len) else {
-            return Ok(Way::Libdeflate);
+            return Ok(false);
         };
         records.start_unit();
         self.trial.clear();
         let by_libdeflate = self.libdeflate.compress(first, &mut self.trial)?;
         let most = by_libdeflate * (100 + tolerance_percent(self.settings.level)) / 100;
-        Ok(if by_records <= most { Way::Records } else { Way::Libdeflate })
+        Ok(by_records <= most)
     }
 }
 
@@ -165,7 +186,7 @@ fn effort(level: u8) -> Option<Box<dyn Deflate + Send>> {
     Some(match level {
         1 => Box::new(RecordDeflater::<16, 4, false>::new()),
         2..=5 => Box::new(RecordDeflater::<32, 8, true>::new()),
-        6 => Box::new(RecordDeflater::<48, 8, true>::new()),
+        6 => Box::new(RecordDeflater::<40, 8, true>::new()),
         _ => return None,
     })
 }

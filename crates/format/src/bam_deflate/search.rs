@@ -10,6 +10,7 @@ use super::compare::{Compare, Longest};
 use super::cover::{Bytes, CoverSpan, Sources, first_columns, newest_of};
 use super::history::{History, MAX_TAGS, Reads};
 use super::layout::{FIXED_BYTES, Fields, tag_end};
+use super::lists::{Entries, LIST_HITS};
 use super::tokens::{Class, LONGEST_DISTANCE, SHORTEST_COPY, Tokens};
 use super::window::{COLUMNS, Window};
 
@@ -32,6 +33,8 @@ const MIN_RUN_GREEDY: u32 = 6;
 const MIN_RUN_LAZY: u32 = 4;
 /// Tags longer than this are looked through for runs: strings of qualities such as OQ.
 const MIN_TAG_WITH_RUNS_BYTES: usize = 40;
+/// Shortest tag that may be a list of several entries.
+const MIN_LIST_BYTES: usize = 20;
 /// Bytes before a tag that a copy of the tag may start with: the end of the one before, such as the
 /// high bytes of a number or the zero of a string.
 /// With a record's start it is the end of the last tag.
@@ -59,6 +62,7 @@ pub(super) struct Search<const K: usize, const READS: usize, const LAZY: bool> {
     names: Box<[u16; NAMES]>,
     /// Where four bytes of a name were; 0 for nowhere.
     words: Box<[u16; WORDS]>,
+    entries: Entries,
     /// Bytes of all sequences, and of those that no earlier read had anything of.
     sequence_bytes: usize,
     alone_bytes: usize,
@@ -75,6 +79,7 @@ impl<const K: usize, const READS: usize, const LAZY: bool> Search<K, READS, LAZY
             reads: Reads::default(),
             names: Box::new([0; NAMES]),
             words: Box::new([0; WORDS]),
+            entries: Entries::new(),
             sequence_bytes: 0,
             alone_bytes: 0,
         }
@@ -93,6 +98,7 @@ impl<const K: usize, const READS: usize, const LAZY: bool> Search<K, READS, LAZY
         self.reads = Reads::default();
         self.names.fill(0);
         self.words.fill(0);
+        self.entries.clear();
         (self.sequence_bytes, self.alone_bytes) = (0, 0);
         let bytes = Bytes { window, compare };
         let mut start = 0;
@@ -338,6 +344,9 @@ impl<const K: usize, const READS: usize, const LAZY: bool> Search<K, READS, LAZY
             }
             let Some(next) = tag_end(bytes.window, tag, end) else { break };
             self.history.set_tag(rank, tag);
+            if next - tag >= MIN_LIST_BYTES {
+                self.list(bytes, tag, rank, next);
+            }
             if next - tag > MIN_TAG_WITH_RUNS_BYTES && self.tokens.covered() < next {
                 let min_run = if LAZY { MIN_RUN_LAZY } else { MIN_RUN_GREEDY };
                 bytes.cover_runs(tag + 3..next, min_run, Class::Other, &mut self.tokens);
@@ -346,6 +355,29 @@ impl<const K: usize, const READS: usize, const LAZY: bool> Search<K, READS, LAZY
             tag = next;
         }
         rank
+    }
+
+    /// What is left of a tag of a rank that is a list and ends at `end`: copies of entries that
+    /// begin alike, wherever they were, and of tags of the same rank.
+    #[inline(always)]
+    fn list<C: Compare>(&mut self, bytes: Bytes<'_, C>, tag: usize, rank: usize, end: usize) {
+        if bytes.window.byte_at(end - 2) != b';' {
+            return;
+        }
+        let mut distances = self.history.distances_of_tags(tag, rank);
+        let mut at = tag + 3;
+        while at < end {
+            let hits = self.entries.exchange(bytes, at..end, at == tag + 3);
+            let from = at.max(self.tokens.covered());
+            at += COLUMNS;
+            if from < at.min(end) {
+                distances[K - LIST_HITS..].copy_from_slice(&hits);
+                let sources = Sources { distances: &distances, newest: self.history.newest() };
+                let region =
+                    CoverSpan { range: from..end, starts_before: at.min(end), class: Class::Other };
+                bytes.cover::<K, LAZY, 4>(region, sources, &mut self.tokens);
+            }
+        }
     }
 
     /// The longest copy of the tag of a rank and what follows, perhaps with bytes before it.

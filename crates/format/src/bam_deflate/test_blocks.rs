@@ -100,7 +100,22 @@ fn record(random: &mut Random, codes: &[u8], start: usize, clip: usize, qualitie
     body.extend_from_slice(format!("MDZ{}\0ASC", codes.len()).as_bytes());
     body.push(codes.len() as u8);
     body.extend_from_slice(format!("RGZlane{}\0", random.below(2)).as_bytes());
+    if (10_000..12_000).contains(&start) {
+        body.extend_from_slice(&other_places(random, start, codes.len()));
+    }
     body
+}
+
+/// XA of a read of a repeat that the genome has three more times, in any order.
+fn other_places(random: &mut Random, start: usize, bases: usize) -> Vec<u8> {
+    let (first, mut tag) = (random.index(3), b"XAZ".to_vec());
+    for copy in (0..3).map(|at| (first + at) % 3) {
+        let place = [1_403_112, 77_030_455, 120_998_001][copy] + start;
+        let entry = format!("chr{},+{place},{bases}M,{};", 7 + copy, random.below(4));
+        tag.extend_from_slice(entry.as_bytes());
+    }
+    tag.push(0);
+    tag
 }
 
 /// Records as blocks of one unit, cut as they are on their way to a file.

@@ -16,16 +16,16 @@ const MIN_SHARED_BYTES: usize = 16 << 10;
 const RATE_BYTES: usize = 1 << 16;
 /// A block that is larger than that of its codes by more than one part of this requires new codes.
 const RENEWAL_PART: usize = 32;
-/// A block that is larger than the first of its unit by more than one part of this ends the method.
-const END_PART: usize = 4;
+/// A block that is larger than the first of its unit by more than one part of this is refused.
+const REFUSAL_PART: usize = 4;
 
 /// How blocks of records are deflated.
 pub(super) trait Deflate {
     /// Forgets all: what follows depends on the blocks to come alone.
     fn start_unit(&mut self);
 
-    /// The deflate stream of a block; `None` if it is not whole records, would not be smaller, or
-    /// has grown so much that the unit's other blocks are not worth a search.
+    /// The deflate stream of a block; `None` if it is not whole records, would not be smaller, or is
+    /// much larger than the first of the unit.
     fn deflate(&mut self, payload: &[u8]) -> Option<&[u8]>;
 }
 
@@ -109,9 +109,9 @@ impl<const K: usize, const READS: usize, const LAZY: bool> RecordDeflater<K, REA
         self.emitter.write(self.search.tokens().list(), &self.window)
     }
 
-    /// Whether a block is so much larger than the first of its unit that the method should end.
+    /// Whether a block is so much larger than the first of its unit that libdeflate should make it.
     fn is_outlier(&self, rate: usize) -> bool {
-        self.first_rate.is_some_and(|first| rate > first + first / END_PART)
+        self.first_rate.is_some_and(|first| rate > first + first / REFUSAL_PART)
     }
 
     /// Notes how large a block became.
