@@ -50,6 +50,6 @@ pub use cohort::{
 pub use scan::{ScanError, Scanned, scan};
 
 /// Records in input order, with their tags; reads that no engine searches for.
-pub use records::emit::{Emission, EmitError, RecordTags};
+pub use records::tagged::{EmitError, RecordTags, TaggedRecords};
 pub use records::unsearched::{UnsearchedCount, UnsearchedRead, UnsearchedReads};
 pub use records::{UNSEARCHED, push_bases, push_qualities};

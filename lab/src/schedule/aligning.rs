@@ -7,7 +7,7 @@ use std::num::NonZeroUsize;
 use seqloom_align::engine::{CohortEngine, EngineError, Ordinals, SeededBatch};
 use seqloom_align::ingest::IngestError;
 use seqloom_align::{
-    Batch, CohortCutter, CohortError, Cut, Emission, EmitError, Pairing, RecordTags, Shape,
+    Batch, CohortCutter, CohortError, Cut, EmitError, Pairing, RecordTags, Shape, TaggedRecords,
 };
 use seqloom_format::PackedTemplates;
 use seqloom_io::source::{Fetch, FetchScratch, ReadSource, SourceError};
@@ -148,7 +148,7 @@ pub(super) fn align_batch<E: CohortEngine>(
     let reads = &reads.reads;
     let candidates = engine.seed_extend(scratch, reads)?;
     let tags = RecordTags::default();
-    let mut emission = Emission::new(batch, &[], &tags, longest_bases, packed);
+    let mut emission = TaggedRecords::new(batch, &[], &tags, longest_bases, packed);
     let (model, ordinals) = (Some(model), ordinals(batch));
     engine.emit(scratch, SeededBatch { reads, candidates, model, ordinals }, &mut emission)?;
     emission.finish()?;

@@ -10,7 +10,7 @@ use crate::engine::{EngineReads, Read};
 use crate::input::error::CohortError;
 use crate::input::tags::{InputTags, ReadTags};
 use crate::input::umi::{UmiRules, UmiTags};
-use crate::records::emit::RecordTags;
+use crate::records::tagged::RecordTags;
 
 /// Reads of one file that are together in one block.
 #[derive(Debug, Clone)]

@@ -22,7 +22,7 @@ use crate::cohort::{Batch, CohortRange, CutTotals, Pairing};
 use crate::engine::EngineError;
 use crate::input::error::CohortError;
 use crate::input::mates::BamTotals;
-use crate::records::emit::{EmitError, RecordTags};
+use crate::records::tagged::{EmitError, RecordTags};
 use crate::records::unsearched::UnsearchedReads;
 pub use aligner::{Aligner, Batches};
 pub use scheduler::HeldLimits;

@@ -19,7 +19,7 @@ use super::{
 use crate::cohort::{Batch, ClosedCohort, CohortCutter, recycle};
 use crate::engine::{CohortEngine, EngineError, EngineReads, RecordSink, SeededBatch};
 use crate::input::error::CohortError;
-use crate::records::emit::{Emission, RecordTags};
+use crate::records::tagged::{RecordTags, TaggedRecords};
 use crate::records::unsearched::UnsearchedReads;
 
 /// What all workers share.
@@ -312,7 +312,8 @@ impl<'a, A: Aligner, S: BatchSink> Ingest<'a, A, S> {
         };
         let reads = batch.engine_reads(self.longest_given_bases, tags.umi.as_ref());
         let longest_bases = self.aligner.longest_read_bases();
-        let mut emission = Emission::new(&batch, &reads.long_reads, tags, longest_bases, packed);
+        let mut emission =
+            TaggedRecords::new(&batch, &reads.long_reads, tags, longest_bases, packed);
         if self.aligner.by_cohorts().is_none() {
             emission = emission.in_parts(&mut part);
         }

@@ -1,7 +1,7 @@
-//! Records of templates: the parts that several engines write are here; [`emit`] puts an engine's
+//! Records of templates: the parts that several engines write are here; [`tagged`] puts an engine's
 //! records in input order, with our tags; [`unsearched`] reads have records, too.
 
-pub(crate) mod emit;
+pub(crate) mod tagged;
 pub(crate) mod unsearched;
 
 use crate::engine::Read;

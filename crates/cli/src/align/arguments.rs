@@ -14,7 +14,7 @@ use seqloom_format::bam::{Header, expand_escapes};
 use seqloom_prep::duplicates::{DuplicateOptions, NamePattern, ReadEndOptions};
 
 use super::mode::ModeArguments;
-use super::placing::PlacementArguments;
+use super::numa::NumaArguments;
 use crate::given::first_given;
 use crate::output::arguments::{
     DuplicateModeArgument, OpticalDistance, OutputArguments, PicardArgument, RunArguments, bases,
@@ -87,7 +87,7 @@ pub(crate) struct AlignArguments {
           value_parser = bases)]
     pub(crate) resume_bases: Option<NonZeroU64>,
     #[command(flatten)]
-    pub(crate) placement: PlacementArguments,
+    pub(crate) placement: NumaArguments,
     #[command(flatten)]
     pub(crate) input: InputArguments,
     #[command(flatten)]

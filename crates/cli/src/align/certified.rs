@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use seqloom_align::engine::bwa::{BwaEngine, CertifiedReads, Verdict, WORKER_BYTES};
+use seqloom_align::engine::bwa::{BwaEngine, CertifiedOutcome, CertifiedReads, WORKER_BYTES};
 use seqloom_align::index::{FastTable, IndexInfo, IndexPaths};
 use seqloom_report::run::CertifiedReport;
 use seqloom_runtime::memory::ByteSize;
@@ -88,9 +88,9 @@ impl CertifiedRun {
     /// For the JSON report.
     pub(super) fn report(&self) -> CertifiedReport {
         let off_because = self.off_because();
-        let count = |verdict: Verdict| (verdict.name(), self.reads.get(verdict));
+        let count = |verdict: CertifiedOutcome| (verdict.name(), self.reads.get(verdict));
         let reads = match off_because {
-            None => Verdict::ALL.into_iter().map(count).collect(),
+            None => CertifiedOutcome::ALL.into_iter().map(count).collect(),
             Some(_) => BTreeMap::new(),
         };
         CertifiedReport { off_because, reads }
@@ -98,8 +98,10 @@ impl CertifiedRun {
 
     /// What part of the reads was spared the search.
     pub(super) fn share(&self) -> Option<f64> {
-        let all: u64 = Verdict::ALL.into_iter().map(|verdict| self.reads.get(verdict)).sum();
-        let spared = self.reads.get(Verdict::Certified) + self.reads.get(Verdict::Chained);
+        let all: u64 =
+            CertifiedOutcome::ALL.into_iter().map(|verdict| self.reads.get(verdict)).sum();
+        let spared =
+            self.reads.get(CertifiedOutcome::Certified) + self.reads.get(CertifiedOutcome::Chained);
         (all > 0).then(|| spared as f64 / all as f64)
     }
 }

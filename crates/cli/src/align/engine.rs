@@ -19,7 +19,7 @@ use super::arguments::{AlignArguments, EngineChoice};
 use super::introns::{self, FirstPass};
 use super::job::{Job, PreparedJob};
 use super::mode::Mode;
-use super::{placing, sorted, streamed};
+use super::{numa, sorted, streamed};
 use crate::allocator;
 use crate::output::summary::Summary;
 
@@ -90,9 +90,8 @@ pub(super) fn align_by<'a, E: Send, A: Aligner>(
     before: impl FnOnce(&A, &Job<'_>) -> Result<()>,
 ) -> Result<AlignedJob<'a>> {
     let PreparedJob { mut job, first, mut outputs } = prepared;
-    let (engine, placed) = allocator::with_own_mappings(|| {
-        placing::load(&job.ingest.placement, job.run.threads, load)
-    })?;
+    let (engine, placed) =
+        allocator::with_own_mappings(|| numa::load(&job.ingest.placement, job.run.threads, load))?;
     let aligner = aligner(engine);
     job.announce_placement(&placed);
     job.announce_certified();

@@ -21,9 +21,9 @@ use super::arguments::{AlignArguments, EngineChoice};
 use super::certified::CertifiedRun;
 use super::lanes::InputLanes;
 use super::memory::{Demand, MemoryPlan};
+use super::numa;
 use super::opened::{InputPart, Lane, OpenedLanes, Start};
 use super::outcomes::Outcomes;
-use super::placing;
 use crate::output::cram;
 use crate::output::files::OutputFiles;
 use crate::output::run::Run;
@@ -45,7 +45,7 @@ pub(crate) struct Job<'a> {
     pub(super) output: OutputFiles<'a>,
     /// What became of the reads, where the mode notes that.
     pub(super) outcomes: Option<Outcomes>,
-    pub(super) late: Late<'a>,
+    pub(super) finish: FinishInputs<'a>,
     pub(crate) certified: CertifiedRun,
     /// The index, and what it makes of the memory.
     pub(super) index: IndexReport,
@@ -78,11 +78,11 @@ impl<'a> Job<'a> {
         let opened = OpenedLanes::open(arguments, inputs.lanes, index, Start::of(part.as_ref()))?;
         opened.warn(console);
         let mut opened = opened;
-        let late = match part {
-            None => Late::prepare(arguments, &mut opened.header, console)?,
-            Some(_) => Late::default(),
+        let finish = match part {
+            None => FinishInputs::prepare(arguments, &mut opened.header, console)?,
+            Some(_) => FinishInputs::default(),
         };
-        let loaded_bytes = late.memory_bytes(run.threads, &opened.header);
+        let loaded_bytes = finish.memory_bytes(run.threads, &opened.header);
         let demand = opened.demand(arguments, index, run.threads, loaded_bytes);
         let MemoryShares { plan, placement, certified, least_memory_bytes } =
             MemoryShares::of(arguments, index, &run, demand)?;
@@ -114,7 +114,7 @@ impl<'a> Job<'a> {
             trace: IngestTrace::default(),
             output,
             outcomes,
-            late,
+            finish,
             certified,
             index: report,
             placement: None,
@@ -202,7 +202,7 @@ impl<'a> Job<'a> {
     /// Says where the index and the workers are, on machines where there is a choice.
     pub(crate) fn announce_placement(&self, placement: &PlacementReport) {
         if !self.ingest.placement.is_nothing() || self.ingest.placement.small_pages {
-            placing::describe(placement).iter().for_each(|line| self.run.console.info(line));
+            numa::describe(placement).iter().for_each(|line| self.run.console.info(line));
         }
     }
 
@@ -255,7 +255,7 @@ impl MemoryShares {
         let with = |replicas| Demand { replicas, ..demand };
         let fit = |replicas| with(replicas).floor_bytes() <= run.memory.0;
         let threads = run.threads.get();
-        let placement = placing::plan(&arguments.placement, threads, index_bytes, fit)?;
+        let placement = numa::plan(&arguments.placement, threads, index_bytes, fit)?;
         let demand = with(placement.groups.len());
         let least_memory_bytes = demand.floor_bytes();
         let plan = demand.plan(run.memory).map_err(|it| run.explained(it, least_memory_bytes))?;
@@ -265,7 +265,7 @@ impl MemoryShares {
 
 /// What only the end of the run needs.
 #[derive(Default)]
-pub(crate) struct Late<'a> {
+pub(crate) struct FinishInputs<'a> {
     pub(super) recalibration: Option<Recalibration<'a>>,
     /// Metrics that are counted as records are written.
     pub(super) metrics: MetricsRequest,
@@ -273,7 +273,7 @@ pub(crate) struct Late<'a> {
     pub(super) compares: bool,
 }
 
-impl<'a> Late<'a> {
+impl<'a> FinishInputs<'a> {
     /// Reads it, and refuses what would stop the run in the end. The header of CRAM gets the MD5s
     /// of its sequences.
     pub(crate) fn prepare(

@@ -13,10 +13,10 @@ pub(crate) mod job;
 pub(crate) mod lanes;
 pub(crate) mod memory;
 mod mode;
+pub(crate) mod numa;
 pub(crate) mod opened;
 mod outcome_counts;
 mod outcomes;
-pub(crate) mod placing;
 pub(crate) mod sinks;
 pub(crate) mod sorted;
 mod streamed;
@@ -62,8 +62,8 @@ fn publish(aligned: AlignedJob<'_>) -> seqloom_terminal::Result<()> {
     let AlignedJob { mut job, outputs, totals, mut summary, files } = aligned;
     summary::check_none_lost(&totals, &summary)?;
     summary.thread_seconds = ThreadSeconds::of("ingest", &job.trace.threads);
-    summary.sidecars.extend(job.late.recalibration.as_ref().and_then(Recalibration::take_report));
-    summary.recalibration = job.late.recalibration.as_ref().and_then(Recalibration::take_rows);
+    summary.sidecars.extend(job.finish.recalibration.as_ref().and_then(Recalibration::take_report));
+    summary.recalibration = job.finish.recalibration.as_ref().and_then(Recalibration::take_rows);
     if let Some(outcomes) = job.outcomes.take() {
         let (totals, files) = outcomes.finish();
         summary.sidecars.extend(files);

@@ -96,7 +96,7 @@ fn request<'a>(job: &'a Job<'_>, late: &'a Steps) -> PipelineRequest<'a> {
             tagging: None,
             writes_families: duplicates.barcodes.umi_distance().is_some(),
             late,
-            metrics: job.late.metrics,
+            metrics: job.finish.metrics,
         },
     }
 }
@@ -132,7 +132,7 @@ impl PipelineCallbacks for Aligned<'_, '_> {
     ) -> seqloom_terminal::Result<Arc<ReferenceSequences>> {
         let job = self.job;
         let is_cram = job.arguments.output.is_cram();
-        if !job.late.compares && !job.arguments.recalibration.counts() && !is_cram {
+        if !job.finish.compares && !job.arguments.recalibration.counts() && !is_cram {
             return Ok(Arc::default());
         }
         let references = job.header.references();
@@ -153,7 +153,7 @@ impl PipelineCallbacks for Aligned<'_, '_> {
         records: &StoredRecords<'_>,
         reference: &ReferenceSequences,
     ) -> seqloom_terminal::Result<Option<StoredCounts>> {
-        let Some(requested) = &self.job.late.recalibration else { return Ok(None) };
+        let Some(requested) = &self.job.finish.recalibration else { return Ok(None) };
         requested.count(&self.job.header, reference, records, &self.job.run)
     }
 
@@ -162,7 +162,7 @@ impl PipelineCallbacks for Aligned<'_, '_> {
         counts: Option<&StoredCounts>,
         backing: &Backing,
     ) -> seqloom_terminal::Result<Option<Applier>> {
-        let Some(requested) = &self.job.late.recalibration else { return Ok(None) };
+        let Some(requested) = &self.job.finish.recalibration else { return Ok(None) };
         requested.applier(&self.job.header, (counts, backing), self.job.run.console)
     }
 
@@ -172,11 +172,11 @@ impl PipelineCallbacks for Aligned<'_, '_> {
         backing: &Backing,
     ) -> Option<Arc<ReferenceSequences>> {
         let job = self.job;
-        let stays = job.late.compares || job.arguments.output.is_cram();
+        let stays = job.finish.compares || job.arguments.output.is_cram();
         if !stays && job.arguments.recalibration.counts() {
             backing.ledger.release(reference_bytes(job.header.references()));
         }
-        job.late.compares.then_some(reference)
+        job.finish.compares.then_some(reference)
     }
 
     fn begin(&self, outputs: &mut [Output]) -> seqloom_terminal::Result<Option<OutputIndex>> {

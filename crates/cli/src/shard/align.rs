@@ -26,7 +26,7 @@ use crate::align::certified::CertifiedRun;
 use crate::align::job::{Job, PreparedJob};
 use crate::align::lanes::InputLanes;
 use crate::align::summary::log_outside;
-use crate::align::{AlignArguments, EngineChoice, load_bwa, placing, sorted};
+use crate::align::{AlignArguments, EngineChoice, load_bwa, numa, sorted};
 use crate::allocator;
 use crate::output::arguments::RunArguments;
 use crate::output::at_path;
@@ -247,8 +247,7 @@ impl Shards<'_> {
                 let placement = job.ingest.placement.clone();
                 let certified = job.certified.clone();
                 let threads = job.run.threads;
-                let load =
-                    || placing::load(&placement, threads, |threads| load(&certified, threads));
+                let load = || numa::load(&placement, threads, |threads| load(&certified, threads));
                 let (engine, report) = allocator::with_own_mappings(load)?;
                 job.announce_placement(&report);
                 job.announce_certified();

@@ -29,7 +29,7 @@ use super::sealed::{hex, sealed_json, unsealed_json};
 use super::unsupported;
 use crate::align::AlignArguments;
 use crate::align::checks;
-use crate::align::job::Late;
+use crate::align::job::FinishInputs;
 use crate::align::lanes::InputLanes;
 use crate::align::opened::{Lane, OpenedLanes, Start};
 use crate::host;
@@ -179,7 +179,7 @@ pub(super) fn make(request: Request<'_>, console: &Console) -> seqloom_terminal:
         unsupported::advise(&lane.source, console);
     }
     OutputFiles::of_others(&align.output, opened.header.references())?;
-    drop(Late::prepare(align, &mut opened.header, console)?);
+    drop(FinishInputs::prepare(align, &mut opened.header, console)?);
     let floor_bytes = opened.demand(align, &index, run.threads, 0).floor_bytes();
     signals::defer();
     let OpenedLanes { lanes, first, header, .. } = opened;

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use seqloom_align::engine::bwa::{BwaEngine, BwaOptions, CertifiedReads, Verdict};
+use seqloom_align::engine::bwa::{BwaEngine, BwaOptions, CertifiedOutcome, CertifiedReads};
 use seqloom_align::engine::fake::{FakeEngine, FakeOptions};
 use seqloom_align::engine::{CohortEngine, EngineReads, Read};
 use seqloom_align::index::{self, BuildOptions, IndexPaths};
@@ -252,7 +252,9 @@ fn a_read_on_the_certified_path_allocates_no_memory() {
     let per_read = (many as f64 - few as f64) / (2.0 * 192.0);
     eprintln!("certified path: {few} allocations, then {many}: {per_read:.4} for a read more");
     assert!(per_read < MOST_PER_READ_OF_BATCH, "{few}, then {many}");
-    assert!(counts.get(Verdict::Chained) > 50 && counts.get(Verdict::Certified) > 200);
+    assert!(
+        counts.get(CertifiedOutcome::Chained) > 50 && counts.get(CertifiedOutcome::Certified) > 200
+    );
 }
 
 #[test]

@@ -11,7 +11,7 @@ use seqloom_format::bam::edit::{EditError, replace_tag, set_mate_reference_id, s
 use seqloom_format::bam::{AuxValue, Header, HeaderError, RecordRef, Reference};
 use seqloom_runtime::error::{Class, Place, RunError};
 
-use crate::steps::{RecordStep, Stage, StepError, StepScratch, Verdict};
+use crate::steps::{RecordStep, StepError, StepScratch, StepStage, Verdict};
 
 /// Why headers cannot be joined.
 #[derive(Debug, thiserror::Error)]
@@ -80,8 +80,8 @@ impl RecordStep for InputChanges {
         "merge"
     }
 
-    fn stage(&self) -> Stage {
-        Stage::Merge
+    fn stage(&self) -> StepStage {
+        StepStage::Merge
     }
 
     fn apply(&self, body: &mut Vec<u8>, _: &mut StepScratch) -> Result<Verdict, StepError> {

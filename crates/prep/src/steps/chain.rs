@@ -3,7 +3,8 @@
 use seqloom_format::bam::{Header, RecordRef, framed_records};
 
 use super::{
-    RecordStep, Stage, StepCounts, StepError, StepScratch, TemplateRecords, TemplateStep, Verdict,
+    RecordStep, StepCounts, StepError, StepScratch, StepStage, TemplateRecords, TemplateStep,
+    Verdict,
 };
 
 /// One step of either kind.
@@ -20,7 +21,7 @@ impl Step {
         }
     }
 
-    fn stage(&self) -> Stage {
+    fn stage(&self) -> StepStage {
         match self {
             Self::Record(step) => step.stage(),
             Self::Template(step) => step.stage(),
@@ -33,7 +34,7 @@ impl Step {
 pub struct SplitSteps {
     /// For records as they arrive.
     pub early: Steps,
-    /// For records as they are written ([`Stage::is_late`]).
+    /// For records as they are written ([`StepStage::is_late`]).
     pub late: Steps,
 }
 

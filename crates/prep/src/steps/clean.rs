@@ -7,7 +7,7 @@ use seqloom_format::bam::cigar::{
 use seqloom_format::bam::edit::{EditError, replace_cigar, replace_tag, set_mapping_quality};
 use seqloom_format::bam::{AuxValue, Flags, Header, RecordRef};
 
-use super::{RecordStep, Stage, StepError, StepScratch, Verdict};
+use super::{RecordStep, StepError, StepScratch, StepStage, Verdict};
 
 /// Clips alignments that hang off the end of their reference, sets `MC` of mates that do
 /// likewise, and sets MAPQ 0 where a read is unmapped.
@@ -75,8 +75,8 @@ impl RecordStep for CleanSam {
         "clean-sam"
     }
 
-    fn stage(&self) -> Stage {
-        Stage::CleanSam
+    fn stage(&self) -> StepStage {
+        StepStage::CleanSam
     }
 
     fn apply(&self, body: &mut Vec<u8>, scratch: &mut StepScratch) -> Result<Verdict, StepError> {

@@ -9,7 +9,7 @@ use seqloom_format::bam::edit::{
 };
 use seqloom_format::bam::{Flags, Header, RecordError, RecordRef};
 
-use super::{RecordStep, Stage, StepError, StepScratch, Verdict};
+use super::{RecordStep, StepError, StepScratch, StepStage, Verdict};
 
 /// Gives records the indices of another dictionary, by name.
 ///
@@ -72,8 +72,8 @@ impl RecordStep for ReplaceDictionary {
         "reference-dictionary"
     }
 
-    fn stage(&self) -> Stage {
-        Stage::ReferenceDictionary
+    fn stage(&self) -> StepStage {
+        StepStage::ReferenceDictionary
     }
 
     fn prepare_header(&self, header: &mut Header) -> Result<(), StepError> {

@@ -4,7 +4,7 @@ use seqloom_format::bam::{AuxValue, Header, RecordRef};
 use seqloom_format::bam::{Flags, RecordError};
 use seqloom_format::bed::{BedIntervals, Interval, overlaps};
 
-use super::{RecordStep, Stage, StepError, StepScratch, Verdict, first_of};
+use super::{RecordStep, StepError, StepScratch, StepStage, Verdict, first_of};
 
 /// How much elPrep's filters with a strict form ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,8 +29,8 @@ impl RecordStep for FilterUnmapped {
         "filter-unmapped"
     }
 
-    fn stage(&self) -> Stage {
-        Stage::FilterUnmapped
+    fn stage(&self) -> StepStage {
+        StepStage::FilterUnmapped
     }
 
     fn apply(&self, body: &mut Vec<u8>, _: &mut StepScratch) -> Result<Verdict, StepError> {
@@ -56,8 +56,8 @@ impl RecordStep for FilterFlags {
         "filter-flags"
     }
 
-    fn stage(&self) -> Stage {
-        Stage::FilterFlags
+    fn stage(&self) -> StepStage {
+        StepStage::FilterFlags
     }
 
     fn apply(&self, body: &mut Vec<u8>, _: &mut StepScratch) -> Result<Verdict, StepError> {
@@ -76,8 +76,8 @@ impl RecordStep for FilterMappingQuality {
         "filter-mapping-quality"
     }
 
-    fn stage(&self) -> Stage {
-        Stage::FilterMappingQuality
+    fn stage(&self) -> StepStage {
+        StepStage::FilterMappingQuality
     }
 
     fn apply(&self, body: &mut Vec<u8>, _: &mut StepScratch) -> Result<Verdict, StepError> {
@@ -111,8 +111,8 @@ impl RecordStep for FilterExactMatch {
         "filter-exact-match"
     }
 
-    fn stage(&self) -> Stage {
-        Stage::FilterExactMatch
+    fn stage(&self) -> StepStage {
+        StepStage::FilterExactMatch
     }
 
     fn apply(&self, body: &mut Vec<u8>, _: &mut StepScratch) -> Result<Verdict, StepError> {
@@ -158,8 +158,8 @@ impl RecordStep for FilterRegions {
         "filter-regions"
     }
 
-    fn stage(&self) -> Stage {
-        Stage::FilterRegions
+    fn stage(&self) -> StepStage {
+        StepStage::FilterRegions
     }
 
     fn apply(&self, body: &mut Vec<u8>, _: &mut StepScratch) -> Result<Verdict, StepError> {

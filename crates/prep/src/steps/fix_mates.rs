@@ -11,7 +11,7 @@ use seqloom_format::bam::edit::{
 use seqloom_format::bam::{AuxValue, CIGAR_LETTERS, Flags, Header, RecordError, RecordRef};
 
 use super::sanitize::Sanitizer;
-use super::{Stage, StepError, StepScratch, TemplateRecords, TemplateStep};
+use super::{StepError, StepScratch, StepStage, TemplateRecords, TemplateStep};
 
 /// Base qualities below this one do not count in a mate score (samtools).
 const LEAST_SCORED_QUALITY: u8 = 15;
@@ -203,8 +203,8 @@ impl TemplateStep for FixMates {
         "fix-mates"
     }
 
-    fn stage(&self) -> Stage {
-        Stage::FixMates
+    fn stage(&self) -> StepStage {
+        StepStage::FixMates
     }
 
     fn apply(

@@ -9,7 +9,7 @@ use seqloom_format::bam::edit::{append_tag, set_tag};
 use seqloom_format::bam::{AuxValue, Flags, RecordRef};
 
 use super::fix_mates::append_number;
-use super::{RecordStep, Stage, StepError, StepScratch, Verdict};
+use super::{RecordStep, StepError, StepScratch, StepStage, Verdict};
 use crate::input::reference::ReferenceSequences;
 
 /// Code of N.
@@ -52,8 +52,8 @@ impl RecordStep for SetMismatchTags {
         "mismatch-tags"
     }
 
-    fn stage(&self) -> Stage {
-        Stage::Mismatches
+    fn stage(&self) -> StepStage {
+        StepStage::Mismatches
     }
 
     fn apply(&self, body: &mut Vec<u8>, scratch: &mut StepScratch) -> Result<Verdict, StepError> {

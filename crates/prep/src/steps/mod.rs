@@ -1,7 +1,7 @@
 //! Record steps: what looks at or changes single records, or the records of a template, in one
 //! pass.
 //!
-//! Steps are applied in the order of [`Stage`], whatever the order in which they were added. The
+//! Steps are applied in the order of [`StepStage`], whatever the order in which they were added. The
 //! order is elPrep's, with what elPrep does not have put where it must be: flags next to the
 //! other filters, mates after all that may remove or move a record, NM, MD and UQ after the last
 //! change of an alignment. Duplicates, sorting and recalibration come between the early stages and
@@ -185,7 +185,7 @@ impl RunError for StepError {
 
 /// Places in the order of application, first to last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Stage {
+pub enum StepStage {
     /// What the headers of several inputs have different is made the same.
     Merge,
     /// Unmapped reads are removed.
@@ -219,7 +219,7 @@ pub enum Stage {
     KeepTags,
 }
 
-impl Stage {
+impl StepStage {
     /// Whether the stage comes after duplicates, sorting and recalibration.
     #[must_use]
     pub(crate) fn is_late(self) -> bool {
@@ -235,8 +235,8 @@ pub trait RecordStep: Send + Sync {
     fn name(&self) -> &'static str;
 
     /// Where the step is in the order.
-    fn stage(&self) -> Stage {
-        Stage::Custom
+    fn stage(&self) -> StepStage {
+        StepStage::Custom
     }
 
     /// Changes the header; called once, in the order of the stages.
@@ -262,8 +262,8 @@ pub(crate) trait TemplateStep: Send + Sync {
     fn name(&self) -> &'static str;
 
     /// Where the step is in the order.
-    fn stage(&self) -> Stage {
-        Stage::Custom
+    fn stage(&self) -> StepStage {
+        StepStage::Custom
     }
 
     /// Changes the header; called once, in the order of the stages.

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use seqloom_format::bam::edit::set_tag;
 use seqloom_format::bam::{AuxValue, Flags, Header, RecordRef};
 
-use super::{RecordStep, Stage, StepError, StepScratch, Verdict};
+use super::{RecordStep, StepError, StepScratch, StepStage, Verdict};
 use crate::duplicates::strand::Strand;
 
 /// Which tag gets it, and of what.
@@ -61,8 +61,8 @@ impl RecordStep for SetMolecule {
         "set-molecule"
     }
 
-    fn stage(&self) -> Stage {
-        Stage::Molecule
+    fn stage(&self) -> StepStage {
+        StepStage::Molecule
     }
 
     fn apply(&self, body: &mut Vec<u8>, scratch: &mut StepScratch) -> Result<Verdict, StepError> {

@@ -4,7 +4,7 @@
 use seqloom_format::bam::edit::{append_tag, find_tag, set_tag};
 use seqloom_format::bam::{AuxValue, Header};
 
-use super::{RecordStep, Stage, StepError, StepScratch, Verdict, first_of};
+use super::{RecordStep, StepError, StepScratch, StepStage, Verdict, first_of};
 
 /// Which records get the read group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,8 +93,8 @@ impl RecordStep for SetReadGroup {
         "read-group"
     }
 
-    fn stage(&self) -> Stage {
-        Stage::ReadGroup
+    fn stage(&self) -> StepStage {
+        StepStage::ReadGroup
     }
 
     fn prepare_header(&self, header: &mut Header) -> Result<(), StepError> {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use seqloom_format::bam::{Flags, RecordRef, Reference};
 use seqloom_io::reference::ReferenceError;
 
-use super::{RecordStep, Stage, StepError, StepScratch, Verdict};
+use super::{RecordStep, StepError, StepScratch, StepStage, Verdict};
 
 /// The sequences of a header that its reference lacks; those of them that records are on are noted
 /// while records stream by, so that all can be named.
@@ -68,8 +68,8 @@ impl RecordStep for NoteMissingSequences {
         "missing-sequences"
     }
 
-    fn stage(&self) -> Stage {
-        Stage::Mismatches
+    fn stage(&self) -> StepStage {
+        StepStage::Mismatches
     }
 
     fn apply(&self, body: &mut Vec<u8>, _: &mut StepScratch) -> Result<Verdict, StepError> {

@@ -3,7 +3,7 @@
 use seqloom_format::bam::edit::retain_tags;
 use seqloom_format::bam::{RecordError, RecordRef};
 
-use super::{RecordStep, Stage, StepError, StepScratch, Verdict};
+use super::{RecordStep, StepError, StepScratch, StepStage, Verdict};
 
 /// Keeps the tags that `keep` names; a `CG` that holds the record's CIGAR is always kept.
 fn filter_tags(body: &mut Vec<u8>, keep: impl Fn([u8; 2]) -> bool) -> Result<(), RecordError> {
@@ -20,8 +20,8 @@ impl RecordStep for RemoveTags {
         "remove-tags"
     }
 
-    fn stage(&self) -> Stage {
-        Stage::RemoveTags
+    fn stage(&self) -> StepStage {
+        StepStage::RemoveTags
     }
 
     fn apply(&self, body: &mut Vec<u8>, _: &mut StepScratch) -> Result<Verdict, StepError> {
@@ -40,8 +40,8 @@ impl RecordStep for KeepTags {
         "keep-tags"
     }
 
-    fn stage(&self) -> Stage {
-        Stage::KeepTags
+    fn stage(&self) -> StepStage {
+        StepStage::KeepTags
     }
 
     fn apply(&self, body: &mut Vec<u8>, _: &mut StepScratch) -> Result<Verdict, StepError> {

@@ -3,14 +3,14 @@
 use super::test_bodies::{apply, body, framed, header, lines};
 use super::*;
 
-struct Named(&'static str, Stage, Verdict);
+struct Named(&'static str, StepStage, Verdict);
 
 impl RecordStep for Named {
     fn name(&self) -> &'static str {
         self.0
     }
 
-    fn stage(&self) -> Stage {
+    fn stage(&self) -> StepStage {
         self.1
     }
 
@@ -23,14 +23,14 @@ impl RecordStep for Named {
     }
 }
 
-struct Templates(Stage);
+struct Templates(StepStage);
 
 impl TemplateStep for Templates {
     fn name(&self) -> &'static str {
         "templates"
     }
 
-    fn stage(&self) -> Stage {
+    fn stage(&self) -> StepStage {
         self.0
     }
 
@@ -47,11 +47,11 @@ fn steps_are_applied_in_the_order_of_their_stages() {
     let mut steps = Steps::new();
     assert!(steps.is_empty() && !steps.needs_templates());
     for (name, stage) in [
-        ("keep", Stage::KeepTags),
-        ("custom1", Stage::Custom),
-        ("unmapped", Stage::FilterUnmapped),
-        ("custom2", Stage::Custom),
-        ("clean", Stage::CleanSam),
+        ("keep", StepStage::KeepTags),
+        ("custom1", StepStage::Custom),
+        ("unmapped", StepStage::FilterUnmapped),
+        ("custom2", StepStage::Custom),
+        ("clean", StepStage::CleanSam),
     ] {
         steps.add_record_step(Named(name, stage, Verdict::Keep));
     }
@@ -68,14 +68,14 @@ fn steps_are_applied_in_the_order_of_their_stages() {
 fn a_chain_with_template_steps_gives_what_record_steps_alone_give() {
     let chain = || {
         let mut steps = Steps::new();
-        steps.add_record_step(Named("a", Stage::FilterFlags, Verdict::Keep));
-        steps.add_record_step(Named("b", Stage::Mismatches, Verdict::Keep));
+        steps.add_record_step(Named("a", StepStage::FilterFlags, Verdict::Keep));
+        steps.add_record_step(Named("b", StepStage::Mismatches, Verdict::Keep));
         steps
     };
     let second = READ.replace("r 4", "s 77");
     let (expected, _) = apply(&chain(), &[READ, &second]);
     let mut steps = chain();
-    steps.add_template_step(Templates(Stage::FixMates));
+    steps.add_template_step(Templates(StepStage::FixMates));
     assert!(steps.needs_templates());
     let (out, counts) = apply(&steps, &[READ, &second]);
     assert_eq!(out, expected[1..]);
@@ -85,13 +85,13 @@ fn a_chain_with_template_steps_gives_what_record_steps_alone_give() {
 #[test]
 fn dropped_records_are_counted_and_not_seen_again() {
     let mut steps = Steps::new();
-    steps.add_record_step(Named("drop", Stage::FilterFlags, Verdict::Drop));
-    steps.add_record_step(Named("fails", Stage::Custom, Verdict::Keep));
+    steps.add_record_step(Named("drop", StepStage::FilterFlags, Verdict::Drop));
+    steps.add_record_step(Named("fails", StepStage::Custom, Verdict::Keep));
     let (out, mut counts) = apply(&steps, &[READ, READ]);
     assert_eq!(out, [""; 0]);
     counts.merge(&counts.clone());
     assert_eq!(counts, StepCounts { examined: 4, kept: 0, dropped: vec![4, 0] });
-    steps.add_template_step(Templates(Stage::FilterUnmapped));
+    steps.add_template_step(Templates(StepStage::FilterUnmapped));
     let (out, counts) = apply(&steps, &[READ, READ]);
     assert_eq!(out, [""; 0]);
     assert_eq!(counts.dropped, [1, 1, 0]);
@@ -100,14 +100,14 @@ fn dropped_records_are_counted_and_not_seen_again() {
 #[test]
 fn errors_name_step_and_read_and_leave_the_output_alone() {
     let mut steps = Steps::new();
-    steps.add_record_step(Named("fails", Stage::Custom, Verdict::Keep));
+    steps.add_record_step(Named("fails", StepStage::Custom, Verdict::Keep));
     let (mut scratch, mut counts) = (StepScratch::default(), StepCounts::default());
     let mut out = b"before".to_vec();
     for _ in 0..2 {
         let error = steps.apply(&framed(&[READ]), &mut out, &mut scratch, &mut counts);
         assert_eq!(error.unwrap_err().to_string(), "read r: step fails: no");
         assert_eq!(out, b"before");
-        steps.add_template_step(Templates(Stage::KeepTags));
+        steps.add_template_step(Templates(StepStage::KeepTags));
     }
     let cut = &framed(&[READ])[..20];
     let error = steps.apply(cut, &mut out, &mut scratch, &mut counts).unwrap_err();

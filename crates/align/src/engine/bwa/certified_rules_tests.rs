@@ -5,7 +5,7 @@ use seqloom_testkit::genome::{Contig, Genome};
 
 use super::certified_tests::{Counts, Dice, compare, read, turned};
 use super::*;
-use crate::engine::bwa::certified::Verdict;
+use crate::engine::bwa::certified::CertifiedOutcome;
 
 /// Another base than `base`.
 fn other(base: u8) -> u8 {
@@ -50,7 +50,7 @@ fn compare_chained(genome: &Genome, options: &BwaOptions, reads: &[Vec<u8>]) {
     let turned: Vec<_> = reads.iter().map(|bases| turned(bases)).collect();
     let all = [reads, &turned].concat();
     let counts = compare_all(genome, options, &all);
-    assert_eq!(counts.of(Verdict::Chained), all.len() as u64, "{counts:?}");
+    assert_eq!(counts.of(CertifiedOutcome::Chained), all.len() as u64, "{counts:?}");
 }
 
 fn compare_all(genome: &Genome, options: &BwaOptions, reads: &[Vec<u8>]) -> Counts {
@@ -171,7 +171,7 @@ fn regions_at_the_ends_of_strands() {
     let reads = reads.flat_map(|bases| [turned(&bases), bases]).collect::<Vec<_>>();
     let counts = compare_all(&genome, &BwaOptions::default(), &reads);
     // Of 40 places at each end, 31 are too near.
-    assert_eq!(counts.of(Verdict::Certified), 2 * 4 * (40 - 31), "{counts:?}");
+    assert_eq!(counts.of(CertifiedOutcome::Certified), 2 * 4 * (40 - 31), "{counts:?}");
 }
 
 /// A read with the genome round its place. Part of it is in it once more, as the read or as the
@@ -223,7 +223,7 @@ fn regions_amid_pieces_of_the_read() {
         let genome = genome_of(&mut dice, &places, 60);
         let reads = [reads.iter().map(|bases| turned(bases)).collect(), reads].concat();
         let counts = compare_all(&genome, options, &reads);
-        assert!(counts.of(Verdict::Chained) > 200, "{options:?} {counts:?}");
+        assert!(counts.of(CertifiedOutcome::Chained) > 200, "{options:?} {counts:?}");
     }
 }
 
@@ -268,6 +268,6 @@ fn regions_in_tandem_arrays() {
             start += piece.len();
         }
         let counts = compare_all(&genome, &BwaOptions::default(), &reads);
-        assert!(counts.of(Verdict::Chained) > reads.len() as u64 / 20, "{counts:?}");
+        assert!(counts.of(CertifiedOutcome::Chained) > reads.len() as u64 / 20, "{counts:?}");
     }
 }

@@ -7,7 +7,7 @@ use super::oracle::Compared;
 use super::oracle::library::Scratch;
 use super::*;
 use crate::engine::Read;
-use crate::engine::bwa::certified::Verdict;
+use crate::engine::bwa::certified::CertifiedOutcome;
 use crate::index::{BuildOptions, IndexPaths, build, plan};
 
 /// A genome's index, in a folder of its own.
@@ -88,14 +88,14 @@ pub(super) fn compare<'a>(
             assert_eq!(found, expected, "read {at}, {name}: {bases}");
         }
     }
-    Counts(Verdict::ALL.map(|verdict| (verdict.name(), counts.get(verdict))))
+    Counts(CertifiedOutcome::ALL.map(|verdict| (verdict.name(), counts.get(verdict))))
 }
 
 #[derive(Debug)]
-pub(super) struct Counts([(&'static str, u64); Verdict::ALL.len()]);
+pub(super) struct Counts([(&'static str, u64); CertifiedOutcome::ALL.len()]);
 
 impl Counts {
-    pub(super) fn of(&self, verdict: Verdict) -> u64 {
+    pub(super) fn of(&self, verdict: CertifiedOutcome) -> u64 {
         self.0[verdict as usize].1
     }
 }
@@ -121,8 +121,8 @@ fn regions_are_those_of_the_library() {
         .chunks(256)
         .map(|batch| EngineReads { pairs: batch.iter().map(pair).collect(), singles: vec![] });
     let counts = compare(&genome, &BwaOptions::default(), batches);
-    assert!(counts.of(Verdict::Certified) * 2 > 24_000, "{counts:?}");
-    assert!(counts.of(Verdict::Chained) > 1000, "{counts:?}");
+    assert!(counts.of(CertifiedOutcome::Certified) * 2 > 24_000, "{counts:?}");
+    assert!(counts.of(CertifiedOutcome::Chained) > 1000, "{counts:?}");
 }
 
 pub(super) fn read(bases: &[u8]) -> Read<'_> {
@@ -295,8 +295,8 @@ fn regions_at_copies_are_those_of_the_library() {
         });
         let counts = compare(&genome, &BwaOptions::default(), batches);
         let least = reads.len() as u64 / 20;
-        assert!(counts.of(Verdict::Certified) > least, "{counts:?}");
-        assert!(counts.of(Verdict::Chained) > least, "{counts:?}");
+        assert!(counts.of(CertifiedOutcome::Certified) > least, "{counts:?}");
+        assert!(counts.of(CertifiedOutcome::Chained) > least, "{counts:?}");
     }
 }
 
@@ -323,6 +323,6 @@ fn regions_at_copies_are_those_of_the_library_with_other_options() {
             singles: batch.iter().map(|bases| read(bases)).collect(),
         });
         let counts = compare(&genome, &options, batches);
-        assert!(counts.of(Verdict::Chained) > count as u64 / 20, "{options:?} {counts:?}");
+        assert!(counts.of(CertifiedOutcome::Chained) > count as u64 / 20, "{options:?} {counts:?}");
     }
 }

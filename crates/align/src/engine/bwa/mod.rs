@@ -48,20 +48,20 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 pub use candidates::Candidates;
-pub use certified::{CertifiedReads, Verdict, WORKER_BYTES};
+pub use certified::{CertifiedOutcome, CertifiedReads, WORKER_BYTES};
 use emission::{BatchCodes, CohortModel, EmitScratch, Emitter, SeededReads};
 use extend::{ExtendedSeed, Extender, ExtensionContext, KnownChain};
 pub use options::{BwaOptions, InsertSize, Preset};
 use reference::Reference;
 use settings::Settings;
 
-use seed::Searches;
+use seed::{SearchIndex, Searches};
 
 use crate::index::{
     FastTable, FastTableError, IndexError, IndexParts, IndexSource, KmerTable, Loaded,
 };
 use crate::search::rows::Rows;
-use certified::{CertifiedPath, CertifiedScratch, KnownRegion, MainChain, SearchIndex};
+use certified::{CertifiedPath, CertifiedScratch, KnownRegion, MainChain};
 
 use super::{CohortEngine, EngineError, EngineReads, Read, RecordSink, SeededBatch};
 

@@ -3,8 +3,9 @@
 use super::chain::filter::FilterOptions;
 use super::float::{log, truncated};
 use super::options::{BwaOptions, Preset};
-use crate::engine::bwa::certified::SeedOptions;
-use crate::engine::bwa::certified::{ChainLimits, Scoring};
+use crate::engine::bwa::certified::Scoring;
+use crate::engine::bwa::chain::occurrences::ChainLimits;
+use crate::engine::bwa::seed::SeedOptions;
 
 /// Score of a base that is not known.
 pub(super) const UNKNOWN_SCORE: i32 = -1;

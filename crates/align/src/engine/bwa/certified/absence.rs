@@ -3,7 +3,7 @@
 //! A k-mer that does not occur is in no longer one that does. So of each search backwards, which
 //! ends where nothing is left, it follows for several k-mers at once.
 
-use super::SearchIndex;
+use crate::engine::bwa::seed::SearchIndex;
 use crate::index::SEED_BASES;
 use crate::search::lockstep::Search;
 use crate::search::prefetch::prefetch;

@@ -20,9 +20,9 @@ pub(super) fn main_chain(chains: &Chains, region: KnownRegion) -> Option<MainCha
 
 #[cfg(test)]
 mod tests {
-    use super::super::Mismatches;
     use super::*;
     use crate::engine::bwa::order::tree::Tree;
+    use crate::engine::bwa::seed::Mismatches;
     use crate::index::test_view::{SEQUENCES, view_of};
 
     /// The chains of seeds by reference start, read start and length.

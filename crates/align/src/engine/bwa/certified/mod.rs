@@ -15,48 +15,43 @@
 //!    repeated k-mers.
 //! 4. `absence`: no k-mer over a mismatch occurs.
 //!
-//! If only 3 or 4 fail, `smems` and `seeds` find bwa's seeds of the read, and `occurrences` its
-//! chains, which the engine extends. The engine's search for other reads is by the same modules.
+//! If only 3 or 4 fail, the searches of [`seed`](super::seed) find bwa's seeds of the read, with what
+//! is known of its diagonal, and [`occurrences`](super::chain::occurrences) its chains, which the
+//! engine extends.
 
 mod absence;
-mod longest_match;
 mod main_chain;
-mod occurrences;
 mod regions;
 mod report;
 mod rules;
 mod scratch;
-mod seeds;
-mod smems;
 mod unique_segment;
 
 use std::sync::Arc;
 
 use absence::AbsenceSearch;
 use main_chain::main_chain;
-pub(crate) use occurrences::{ChainLimits, Occurrences, SeededRead};
-pub use report::{CertifiedReads, Verdict};
-pub(crate) use smems::{CollectedSmems, Kmers, Smem, SmemSearch};
+pub use report::{CertifiedOutcome, CertifiedReads};
 
 pub(crate) use rules::Scoring;
 pub(crate) use scratch::CertifiedScratch;
-use seeds::KmerFlags;
-pub(crate) use seeds::{DiagonalFacts, SeedInterval, SeedOptions, SeedSearch};
 
 use crate::cohort::BATCH_READS;
 use crate::engine::Read;
 use crate::engine::bwa::chain::build::Chains;
+use crate::engine::bwa::chain::occurrences::{Occurrences, SeededRead};
 use crate::engine::bwa::order::tree::Tree;
+use crate::engine::bwa::seed::{
+    CollectedSmems, DiagonalFacts, KmerFlags, Kmers, Mismatches, SearchIndex, SeedOptions,
+    SeedSearch, SmemSearch,
+};
 
-use crate::index::{FastTable, IndexParts, IndexView, KmerTable, SEED_BASES};
+use crate::index::{FastTable, IndexView, SEED_BASES};
 use crate::search::lockstep;
-use crate::search::rows::{Interval, Rows};
 
 /// Reads of so many bases are tried. Shorter ones have no segment to find a position by; in longer
 /// ones bwa looks at a chain's seeds once more (from 700 bases on).
 const LENGTHS: std::ops::RangeInclusive<usize> = 40..=500;
-/// More mismatches leave too little to show anything by.
-const MOST_MISMATCHES: usize = 6;
 /// Most memory that a worker's searches take, but for a single read whose seeds occur more often
 /// than rows are looked up together. Rows are looked up for a batch or less at a time; their
 /// chains, in vectors that may have grown to twice what is in them, are of that batch, or of
@@ -104,25 +99,6 @@ pub(crate) struct MainChain {
     pub(crate) region: KnownRegion,
 }
 
-/// The positions of a read's mismatches, in order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Mismatches {
-    positions: [usize; MOST_MISMATCHES],
-    count: usize,
-}
-
-impl Mismatches {
-    fn of(found: &[usize]) -> Self {
-        let mut positions = [0; MOST_MISMATCHES];
-        positions[..found.len()].copy_from_slice(found);
-        Self { positions, count: found.len() }
-    }
-
-    fn get(&self) -> &[usize] {
-        &self.positions[..self.count]
-    }
-}
-
 /// A read on a diagonal that is not certified: it has seeds elsewhere too.
 #[derive(Debug, Clone, Copy)]
 struct DiagonalRead {
@@ -139,25 +115,6 @@ pub(crate) struct CertifiedPath {
     table: Arc<FastTable>,
     scoring: Scoring,
     reads: Arc<CertifiedReads>,
-}
-
-/// The index that searches read: the BWT, and the k-mer table at which they start.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct SearchIndex<'a> {
-    pub(crate) rows: Rows<'a>,
-    kmer_table: &'a KmerTable,
-}
-
-impl<'a> SearchIndex<'a> {
-    pub(crate) fn new(parts: IndexParts<'a>, kmer_table: &'a KmerTable) -> Self {
-        Self { rows: Rows::new(parts), kmer_table }
-    }
-
-    /// The suffix array interval of k-mer `number`.
-    #[inline]
-    fn start(&self, number: usize) -> Interval {
-        Interval::of_kmer(self.kmer_table, number)
-    }
 }
 
 impl CertifiedPath {
@@ -230,7 +187,7 @@ impl CertifiedPath {
         scratch.chained.clear();
         let mut next = 0;
         for (search, diagonal) in searches.iter().zip(&scratch.diagonals) {
-            verdicts[diagonal.number] = Verdict::Seeds;
+            verdicts[diagonal.number] = CertifiedOutcome::Seeds;
             if search.gave_up {
                 continue;
             }
@@ -241,7 +198,7 @@ impl CertifiedPath {
             let length = packed_reads[diagonal.number].len();
             let read = SeededRead { seeds: search.seeds, length, position: diagonal.position };
             scratch.occurrences.chain(&mut next, read, index, limits, chains);
-            verdicts[diagonal.number] = Verdict::Chained;
+            verdicts[diagonal.number] = CertifiedOutcome::Chained;
             let whole = diagonal.region.filter(|region| region.bases == [0, length]);
             let main = whole.and_then(|region| main_chain(chains, region));
             scratch.chained.push(ChainedRead { number: diagonal.number, main });

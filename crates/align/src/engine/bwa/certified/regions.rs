@@ -2,10 +2,8 @@
 
 use super::rules::{self, GREATEST_SHIFT};
 use super::unique_segment::UniqueSegmentSearch;
-use super::{
-    CertifiedPath, CertifiedScratch, DiagonalRead, KnownRegion, MOST_MISMATCHES, Mismatches,
-    SearchIndex, Verdict,
-};
+use super::{CertifiedOutcome, CertifiedPath, CertifiedScratch, DiagonalRead, KnownRegion};
+use crate::engine::bwa::seed::{MOST_MISMATCHES, Mismatches, SearchIndex};
 use crate::index::IndexView;
 use crate::search::text::{Bases, Genome};
 use crate::search::{lockstep, prefetch};
@@ -47,7 +45,7 @@ impl CertifiedPath {
     ) {
         let packed_reads = std::mem::take(&mut scratch.reads);
         let unplaced =
-            scratch.verdicts.iter().enumerate().filter(|&(_, &v)| v == Verdict::Unplaced);
+            scratch.verdicts.iter().enumerate().filter(|&(_, &v)| v == CertifiedOutcome::Unplaced);
         let mut searches: Vec<_> =
             unplaced.map(|(i, _)| UniqueSegmentSearch::new(&packed_reads[i], i, attempt)).collect();
         lockstep::run(&mut searches, &search_index, &mut scratch.active);
@@ -83,14 +81,14 @@ impl CertifiedPath {
             return;
         }
         if spot.is_alt {
-            scratch.verdicts[number] = Verdict::Alternate;
+            scratch.verdicts[number] = CertifiedOutcome::Alternate;
             return;
         }
         let region = self.extend(read, &scratch.window, spot, &scratch.mismatches);
         let repeated = |at: usize| self.table.is_repeated(spot.position + at as u64);
         let unique = rules::seeds_are_unique(&scratch.mismatches, read.len(), repeated);
         scratch.known[number] = region.filter(|_| unique);
-        scratch.verdicts[number] = Verdict::Certified;
+        scratch.verdicts[number] = CertifiedOutcome::Certified;
         if scratch.known[number].is_none() {
             let mismatches = Mismatches::of(&scratch.mismatches);
             scratch.take_diagonal(DiagonalRead {

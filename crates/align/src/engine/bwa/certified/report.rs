@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The certified path's verdict on a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum CertifiedOutcome {
     /// Its region is known.
     Certified,
     /// Its worker did not try, for want of gain.
@@ -21,7 +21,7 @@ pub enum Verdict {
     Seeds,
 }
 
-impl Verdict {
+impl CertifiedOutcome {
     /// All, in the order of their numbers.
     pub const ALL: [Self; 7] = [
         Self::Certified,
@@ -51,11 +51,11 @@ impl Verdict {
 /// How many reads had which verdict. Relaxed: counts, whose totals are read when the workers have
 /// ended.
 #[derive(Debug, Default)]
-pub struct CertifiedReads([AtomicU64; Verdict::ALL.len()]);
+pub struct CertifiedReads([AtomicU64; CertifiedOutcome::ALL.len()]);
 
 impl CertifiedReads {
-    pub(super) fn add(&self, verdicts: &[Verdict]) {
-        let mut counts = [0; Verdict::ALL.len()];
+    pub(super) fn add(&self, verdicts: &[CertifiedOutcome]) {
+        let mut counts = [0; CertifiedOutcome::ALL.len()];
         verdicts.iter().for_each(|&verdict| counts[verdict as usize] += 1);
         for (total, count) in self.0.iter().zip(counts) {
             total.fetch_add(count, Ordering::Relaxed);
@@ -63,12 +63,12 @@ impl CertifiedReads {
     }
 
     pub(super) fn add_untried(&self, reads: usize) {
-        self.0[Verdict::Untried as usize].fetch_add(reads as u64, Ordering::Relaxed);
+        self.0[CertifiedOutcome::Untried as usize].fetch_add(reads as u64, Ordering::Relaxed);
     }
 
     /// The reads with a verdict.
     #[must_use]
-    pub fn get(&self, verdict: Verdict) -> u64 {
+    pub fn get(&self, verdict: CertifiedOutcome) -> u64 {
         self.0[verdict as usize].load(Ordering::Relaxed)
     }
 }

@@ -3,11 +3,10 @@
 //! A read is on a *diagonal*: base `i` at position `p + i` of the doubled reference, but for its
 //! mismatches. They cut it into *segments*. Numbers in what follows are bwa's defaults.
 
-use super::occurrences::ChainLimits;
+use crate::engine::bwa::chain::occurrences::ChainLimits;
+use crate::engine::bwa::seed::{RESEEDED_BASES, segments};
 use crate::index::SEED_BASES;
 
-/// Seeds at least so long are looked into again: 1.5 times the least, rounded (`-r`).
-pub(super) const RESEEDED_BASES: usize = SEED_BASES + SEED_BASES / 2;
 /// Length of the seeds of the third round.
 pub(super) const THIRD_ROUND_BASES: usize = SEED_BASES + 1;
 
@@ -56,13 +55,6 @@ impl Scoring {
             () => None,
         }
     }
-}
-
-/// The segments between mismatches, each as its first base and one past its last.
-pub(super) fn segments(mismatches: &[usize], length: usize) -> impl Iterator<Item = [usize; 2]> {
-    let starts = std::iter::once(0).chain(mismatches.iter().map(|&at| at + 1));
-    let ends = mismatches.iter().copied().chain(std::iter::once(length));
-    starts.zip(ends).map(|(start, end)| [start, end])
 }
 
 /// Whether all of bwa's seeds of a read are on its diagonal and nowhere else, if no k-mer of

@@ -1,12 +1,11 @@
 //! A worker's memory of the certified path, and whether the worker goes on trying it.
 
-use super::occurrences::Occurrences;
-use super::report::Verdict;
-use super::seeds::SeedInterval;
-use super::smems::Smem;
+use super::report::CertifiedOutcome;
 use super::{ChainedRead, DiagonalRead, KnownRegion, LENGTHS};
 use crate::engine::Read;
 use crate::engine::bwa::chain::build::Chains;
+use crate::engine::bwa::chain::occurrences::Occurrences;
+use crate::engine::bwa::seed::{SeedInterval, Smem};
 use crate::search::text::Bases;
 
 /// Batches in a row without gain after which a worker stops trying.
@@ -35,7 +34,7 @@ pub(crate) struct CertifiedScratch {
     pub(super) chained: Vec<ChainedRead>,
     pub(super) active: Vec<usize>,
     /// Per read.
-    pub(super) verdicts: Vec<Verdict>,
+    pub(super) verdicts: Vec<CertifiedOutcome>,
     pub(super) known: Vec<Option<KnownRegion>>,
     without_gain: u32,
     pub(super) pause: u32,
@@ -52,7 +51,7 @@ impl CertifiedScratch {
         self.known.clear();
         self.known.resize(reads, None);
         self.verdicts.clear();
-        self.verdicts.resize(reads, Verdict::Untried);
+        self.verdicts.resize(reads, CertifiedOutcome::Untried);
         self.chained.clear();
     }
 
@@ -64,15 +63,15 @@ impl CertifiedScratch {
         self.diagonals.clear();
         let verdicts = reads.zip(&mut self.reads).map(|(read, packed)| {
             match LENGTHS.contains(&read.bases.len()) && packed.take_read(read.bases) {
-                true => Verdict::Unplaced,
-                false => Verdict::Unfit,
+                true => CertifiedOutcome::Unplaced,
+                false => CertifiedOutcome::Unfit,
             }
         });
         self.verdicts.extend(verdicts);
     }
 
     pub(super) fn take_diagonal(&mut self, diagonal: DiagonalRead) {
-        self.verdicts[diagonal.number] = Verdict::Chained;
+        self.verdicts[diagonal.number] = CertifiedOutcome::Chained;
         self.diagonals.push(diagonal);
     }
 
@@ -98,6 +97,6 @@ impl CertifiedScratch {
 
     /// Whether the engine is to search for read `at`.
     pub(crate) fn is_unknown(&self, at: usize) -> bool {
-        !matches!(self.verdicts[at], Verdict::Certified | Verdict::Chained)
+        !matches!(self.verdicts[at], CertifiedOutcome::Certified | CertifiedOutcome::Chained)
     }
 }

@@ -4,7 +4,7 @@
 //! a place of a segment that occurs twice is often the wrong one, or of a read that is not
 //! certified.
 
-use super::SearchIndex;
+use crate::engine::bwa::seed::SearchIndex;
 use crate::search::lockstep::Search;
 use crate::search::prefetch::prefetch;
 use crate::search::rows::{Interval, Walk};

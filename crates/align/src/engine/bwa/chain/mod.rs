@@ -3,3 +3,4 @@
 pub(crate) mod build;
 pub(super) mod filter;
 pub(super) mod long_reads;
+pub(crate) mod occurrences;

@@ -22,7 +22,7 @@ use super::chain::long_reads::LongReads;
 use super::extend::ExtensionContext;
 use super::seed::Searches;
 use super::{BwaEngine, BwaOptions, Candidates, EngineReads};
-use crate::engine::bwa::certified::SearchIndex;
+use crate::engine::bwa::seed::SearchIndex;
 use crate::search::rows::Rows;
 use index::{Index, Options};
 use layout::{LibraryChain, LibraryChains, LibraryRead, LibrarySeed, Region, Regions};

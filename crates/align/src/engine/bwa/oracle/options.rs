@@ -6,7 +6,7 @@ use super::super::chain::filter::FilterOptions;
 use super::super::options::{BwaOptions, Preset};
 use super::super::settings::{GapPenalties, Settings};
 use super::index::Options;
-use crate::engine::bwa::certified::SeedOptions;
+use crate::engine::bwa::seed::SeedOptions;
 
 impl BwaOptions {
     /// The library's options: bwa's defaults, then the preset, then what was given.

@@ -1,25 +1,51 @@
 //! The seeds and chains of reads of which nothing is known, by our own search.
 //!
-//! The searches themselves are in `certified`, which uses them too: `smems` (round 1), `seeds`
-//! (rounds 2 and 3), `occurrences` (rows of the suffix array, and chains).
+//! The searches are `smems` (round 1) and `seeds` (rounds 2 and 3), both by `longest_match`. The
+//! certified path uses them too, for reads of which a `diagonal` is known. Rows of the suffix array
+//! are looked up, and chains made, by `chain::occurrences`.
 //!
 //! A match has no other base than A, C, G and T, so that a read is searched in the pieces between
 //! others, each as if it were a read. All pieces of a batch are searched in turn: round 1, which is
 //! all SMEMs, then rounds 2 and 3. Rows are looked up, and chains made, for some reads at
 //! a time, so that memory is bounded but for that of one read.
 
+mod diagonal;
+mod longest_match;
+mod seeds;
+mod smems;
+
 use std::ops::Range;
 
-use crate::engine::bwa::certified::{
-    ChainLimits, CollectedSmems, Kmers, Occurrences, SearchIndex, SeedInterval, SeedOptions,
-    SeedSearch, SeededRead, Smem, SmemSearch,
-};
+pub(crate) use diagonal::{DiagonalFacts, KmerFlags, MOST_MISMATCHES, Mismatches, segments};
+pub(crate) use seeds::{RESEEDED_BASES, SeedInterval, SeedOptions, SeedSearch};
+pub(crate) use smems::{CollectedSmems, Kmers, Smem, SmemSearch};
+
 use crate::engine::bwa::chain::build::Chains;
+use crate::engine::bwa::chain::occurrences::{ChainLimits, Occurrences, SeededRead};
 use crate::engine::bwa::settings::GAP;
-use crate::index::{CODE, IndexView};
+use crate::index::{CODE, IndexParts, IndexView, KmerTable};
 use crate::search::lockstep;
-use crate::search::rows::Rows;
+use crate::search::rows::{Interval, Rows};
 use crate::search::text::Bases;
+
+/// The index that searches read: the BWT, and the k-mer table at which they start.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SearchIndex<'a> {
+    pub(crate) rows: Rows<'a>,
+    pub(crate) kmer_table: &'a KmerTable,
+}
+
+impl<'a> SearchIndex<'a> {
+    pub(crate) fn new(parts: IndexParts<'a>, kmer_table: &'a KmerTable) -> Self {
+        Self { rows: Rows::new(parts), kmer_table }
+    }
+
+    /// The suffix array interval of k-mer `number`.
+    #[inline]
+    pub(crate) fn start(&self, number: usize) -> Interval {
+        Interval::of_kmer(self.kmer_table, number)
+    }
+}
 
 /// The code that bwa has for a letter: 0 to 3 for bases, 4 for others, and 5 for a gap.
 pub(super) fn code_of(letter: u8) -> u8 {

@@ -18,14 +18,17 @@
 //! Of other reads nothing is known but the SMEMs, which are the seeds of round 1: all
 //! that rounds 2 and 3 require is searched for.
 
+use super::SearchIndex;
+use super::diagonal::{DiagonalFacts, KmerFlags, segments};
 use super::longest_match::LongestMatch;
-use super::rules::{RESEEDED_BASES, segments};
 use super::smems::{Kmers, Smem, SmemSearch};
-use super::{Mismatches, SearchIndex};
 use crate::index::SEED_BASES;
 use crate::search::lockstep::Search;
 use crate::search::rows::Interval;
 use crate::search::text::Bases;
+
+/// Seeds at least so long are looked into again: 1.5 times the least, rounded (`-r`).
+pub(crate) const RESEEDED_BASES: usize = SEED_BASES + SEED_BASES / 2;
 
 /// Options of bwa's three rounds of seeding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,31 +77,6 @@ impl From<Smem> for SeedInterval {
     fn from(found: Smem) -> Self {
         Self { bases: found.bases, rows: Some(found.rows) }
     }
-}
-
-/// One bit for each k-mer of a read, up to 512: whether it may occur elsewhere than on the
-/// diagonal.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct KmerFlags([u64; 8]);
-
-impl KmerFlags {
-    pub(super) fn get(&self, at: usize) -> bool {
-        self.0[at / 64] >> (at % 64) & 1 != 0
-    }
-
-    pub(super) fn set(&mut self, at: usize, value: bool) {
-        let bit = 1 << (at % 64);
-        self.0[at / 64] = if value { self.0[at / 64] | bit } else { self.0[at / 64] & !bit };
-    }
-}
-
-/// What is known of a read that is on a diagonal.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct DiagonalFacts {
-    pub(super) mismatches: Mismatches,
-    /// The k-mers that occur twice, if they cover no mismatch; once the search has begun, those
-    /// that may occur elsewhere than on the diagonal.
-    pub(super) repeated: KmerFlags,
 }
 
 /// The search for one read's seeds.

@@ -19,7 +19,7 @@ use seqloom_terminal::error::SystemError;
 /// Options of placement.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Machines with several NUMA nodes")]
-pub(crate) struct PlacementArguments {
+pub(crate) struct NumaArguments {
     /// Where the index is: a copy on every node, pages over all nodes in turn, on the node that
     /// loads it; auto goes by its size
     #[arg(long, value_name = "WHERE", default_value = "auto", conflicts_with = "instances")]
@@ -94,7 +94,7 @@ impl FromStr for PinArgument {
     }
 }
 
-impl PlacementArguments {
+impl NumaArguments {
     fn wishes(&self) -> Wishes {
         Wishes {
             index: match self.placement {
@@ -120,7 +120,7 @@ impl PlacementArguments {
 /// # Errors
 /// What was requested and cannot be had. What was not requested is left out instead.
 pub(super) fn plan(
-    arguments: &PlacementArguments,
+    arguments: &NumaArguments,
     threads: usize,
     index_bytes: u64,
     replicas_fit: impl Fn(usize) -> bool,

@@ -1,8 +1,8 @@
 //! From the seeds of many reads to their chains: where each seed occurs.
 
-use super::seeds::SeedInterval;
-use crate::engine::bwa::chain::build::{Chains, Seed};
+use super::build::{Chains, Seed};
 use crate::engine::bwa::order::tree::Tree;
+use crate::engine::bwa::seed::SeedInterval;
 use crate::index::IndexView;
 use crate::search::lockstep::{self, Search};
 use crate::search::rows::{Rows, Walk};
@@ -53,7 +53,7 @@ impl Occurrences {
     /// Rows that a batch may have looked up together, ten times what batches have mostly.
     pub(crate) const MOST_TOGETHER: u64 = 1 << 16;
     /// Memory of a row that is looked up.
-    pub(super) const ROW_BYTES: u64 = size_of::<Locate>() as u64;
+    pub(crate) const ROW_BYTES: u64 = size_of::<Locate>() as u64;
 
     pub(crate) fn clear(&mut self) {
         self.searches.clear();
@@ -68,7 +68,7 @@ impl Occurrences {
 
     /// Adds the rows of a read's seeds, in bwa's order of seeds, which this makes. False, and none
     /// is added, if there are too many.
-    pub(super) fn add(&mut self, seeds: &mut [SeedInterval], limits: ChainLimits) -> bool {
+    pub(crate) fn add(&mut self, seeds: &mut [SeedInterval], limits: ChainLimits) -> bool {
         seeds.sort_unstable_by_key(|seed| seed.bases);
         let rows = limits.rows_of(seeds);
         if rows > Self::MOST || rows + self.rows() > Self::MOST_TOGETHER {

@@ -94,8 +94,8 @@ const PART_BYTES: usize = 4 << 20;
 /// Takes the templates of a batch that is not complete; false if it cannot.
 pub(crate) type PartSink<'a> = dyn FnMut(&PackedTemplates) -> bool + 'a;
 
-/// Collects the records of one batch; [`Emission::finish`] completes it.
-pub struct Emission<'a> {
+/// Collects the records of one batch; [`TaggedRecords::finish`] completes it.
+pub struct TaggedRecords<'a> {
     batch: &'a Batch,
     /// Reads that the engine got without their bases, by template and mate.
     long_reads: &'a [LongRead<'a>],
@@ -110,7 +110,7 @@ pub struct Emission<'a> {
     failure: Option<EmitError>,
 }
 
-impl<'a> Emission<'a> {
+impl<'a> TaggedRecords<'a> {
     /// Starts to collect the records of `batch` in `out`, of an engine that searches for reads of
     /// up to `longest_bases` and got `long_reads` without their bases.
     #[must_use]
@@ -244,7 +244,7 @@ impl<'a> Emission<'a> {
     }
 }
 
-impl RecordSink for Emission<'_> {
+impl RecordSink for TaggedRecords<'_> {
     fn record(&mut self, origin: Origin, body: &[u8]) {
         if self.failure.is_none() {
             self.failure = self.append(origin, body).err();
