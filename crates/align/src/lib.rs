@@ -1,7 +1,7 @@
 //! Reads to packed alignment records: the reference index, the alignment engine behind a trait, and
 //! the flow of cohorts through it.
 //!
-//! [`ingest::run`] is the flow; it takes blocks from `seqloom_io::source`, cuts them into batches
+//! [`ingest::run`] is the flow; it takes blocks from `seqloom_io::reads`, cuts them into batches
 //! and cohorts ([`CohortCutter`]), drives an [`engine`] and hands packed templates to an
 //! [`ingest::BatchSink`]. [`scan()`] cuts without aligning, for runs of several processes. An
 //! engine searches a loaded [`index`] by [`search`]. These four are rooms; the rest is listed

@@ -7,7 +7,7 @@
 use std::cell::Cell;
 use std::num::NonZeroUsize;
 
-use seqloom_io::source::{Fetch, FetchScratch, InputBlock, ReadSource, SourceError};
+use seqloom_io::reads::{Fetch, FetchScratch, InputBlock, ReadSource, SourceError};
 use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::flow::{self, Flow, Shared};
 use seqloom_runtime::pool::Stopped;

@@ -4,7 +4,7 @@ use super::*;
 use crate::cohort::{Batch, CohortRange, Cut, Pairing};
 use crate::test_input::{TestInput, TestRead};
 use proptest::prelude::*;
-use seqloom_io::source::{FilePosition, FileStart, RestartPoint, SourceOptions};
+use seqloom_io::reads::{FilePosition, FileStart, RestartPoint, SourceOptions};
 
 /// All that is known of a batch, with the names of its reads.
 fn seen(batch: &Batch) -> String {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use seqloom_format::bam::Header;
 use seqloom_format::sam::{ReferenceNames, parse_record};
-use seqloom_io::source::{Fetch, FetchScratch, InputBlock, ReadSource, SourceOptions};
+use seqloom_io::reads::{Fetch, FetchScratch, InputBlock, ReadSource, SourceOptions};
 use tempfile::TempDir;
 
 /// A read: its name and number of bases.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use arrow_schema::ArrowError;
 use seqloom_io::alignments::AlignmentError;
-use seqloom_io::source::SourceError;
+use seqloom_io::reads::SourceError;
 use seqloom_io::{AlignmentIndexError, OutputError};
 use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::pool::Stopped;

@@ -10,7 +10,7 @@
 //! use seqloom_columns::reads::{ReadColumn, RequestedReads, write};
 //! use seqloom_columns::{Destination, Limits, TextType};
 //! use seqloom_io::Output;
-//! use seqloom_io::source::SourceOptions;
+//! use seqloom_io::reads::SourceOptions;
 //!
 //! let threads = std::num::NonZeroUsize::MIN;
 //! let batch_rows = threads.saturating_add(9_999);

@@ -11,7 +11,7 @@ use arrow_array::builder::{ListBuilder, StringBuilder, UInt8Builder};
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, Schema};
 use seqloom_format::ReadSpans;
-use seqloom_io::source::{FetchScratch, InputBlock, ReadSource, SequenceCheck, SourceOptions};
+use seqloom_io::reads::{FetchScratch, InputBlock, ReadSource, SequenceCheck, SourceOptions};
 
 use seqloom_runtime::schedule::Fetch;
 

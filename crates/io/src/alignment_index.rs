@@ -7,9 +7,9 @@ use seqloom_format::bgzf::VirtualOffset;
 use seqloom_format::index::{BadIndex, IndexedRegion, first_offset};
 use seqloom_runtime::error::{Class, Place, RunError};
 
-use crate::alignments::AlignmentFormat;
+use crate::input::alignments::AlignmentFormat;
+use crate::input::error::SourceError;
 use crate::sidecars::{bam_indices, cram_indices, is_older};
-use crate::source::SourceError;
 use crate::text::for_each_chunk;
 
 /// Why an index is of no use.

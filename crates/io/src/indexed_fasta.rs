@@ -17,9 +17,9 @@ use seqloom_format::fai::{
 };
 use seqloom_runtime::error::{Class, Place, RunError};
 
+use crate::input::error::SourceError;
 use crate::random_text::{RandomText, TextError, TextScratch};
 use crate::sidecars::{is_older, with_suffix};
-use crate::source::SourceError;
 use crate::text::for_each_chunk;
 
 /// Sequences whose header is looked for: all of any genome, and few enough that a file of millions

@@ -7,7 +7,7 @@ use seqloom_runtime::error::{Class, Place, RunError};
 
 pub use seqloom_format::introns::KnownIntron;
 
-use crate::source::SourceError;
+use crate::input::error::SourceError;
 use crate::text::for_each_line;
 
 /// Why known introns cannot be used.

@@ -9,7 +9,7 @@ use seqloom_format::bed::{self, BedError, Interval};
 use seqloom_format::vcf::{VCF_MAGIC, VcfError, parse_line};
 use seqloom_runtime::error::{Class, Place, RunError};
 
-use crate::source::SourceError;
+use crate::input::error::SourceError;
 use crate::text::for_each_line;
 
 /// Why known sites cannot be used.

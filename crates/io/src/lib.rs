@@ -19,14 +19,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What belongs to one of these is in its module: [`source`], [`alignments`], [`spill`]; files of
+//! What belongs to one of these is in its module: [`reads`], [`alignments`], [`spill`]; files of
 //! one kind have a module each.
 
 mod alignment_index;
-pub mod alignments;
 pub mod cram;
 mod fingerprint;
 mod indexed_fasta;
+mod input;
 mod kept;
 pub mod known_introns;
 pub mod known_sites;
@@ -37,15 +37,17 @@ pub mod reference;
 pub mod sequences;
 pub mod sidecars;
 mod sink;
-pub mod source;
 pub mod spill;
 pub mod structure;
 mod sys;
 pub mod text;
 mod twice;
 
+/// The door by which both come in.
+pub use input::{alignments, reads};
+
 /// Reads of FASTQ, FASTA and unaligned BAM and CRAM, claimed in chunks by many workers.
-pub use source::{Fetch, FetchScratch, InputBlock, ReadSource, SourceError, SourceOptions};
+pub use reads::{Fetch, FetchScratch, InputBlock, ReadSource, SourceError, SourceOptions};
 
 /// Alignments of BAM and SAM, likewise.
 pub use alignments::{AlignmentError, AlignmentOptions, AlignmentScratch, AlignmentSource};

@@ -15,8 +15,8 @@ use seqloom_format::bgzf::{self, BgzfError, BlockCompressor};
 use seqloom_format::fastq::{BlockTooSmall, pad_block, unpadded_bytes};
 use seqloom_runtime::error::{Class, Place, RunError};
 
+use crate::input::reads::{RecordReader, Records, SourceError};
 use crate::sink::output::{Output, OutputError};
-use crate::source::{RecordReader, Records, SourceError};
 
 /// Text read at a time.
 const STEP_BYTES: usize = 1 << 20;

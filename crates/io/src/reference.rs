@@ -7,7 +7,7 @@ use seqloom_format::bam::Reference;
 use seqloom_format::fasta::{FastaError, FastaParser, FastaSink};
 use seqloom_runtime::error::{Class, Place, RunError};
 
-use crate::source::SourceError;
+use crate::input::error::SourceError;
 use crate::text::for_each_chunk;
 
 /// Memory that is allocated because a header says so; what is longer grows as it is read.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use seqloom_format::{SequenceScanError, SequenceScanner, SequenceSink};
 use seqloom_runtime::error::{Class, Place, RunError};
 
-use crate::source::SourceError;
+use crate::input::error::SourceError;
 use crate::text::for_each_chunk;
 
 /// Why reads cannot be listed.

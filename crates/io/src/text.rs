@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::source::poll;
-use crate::source::raw::Input;
-use crate::source::reader::{Fill, TextReader};
-use crate::source::{MAX_RECORD_BYTES, SourceError};
+use crate::input::MAX_RECORD_BYTES;
+use crate::input::error::SourceError;
+use crate::input::poll;
+use crate::input::raw::Input;
+use crate::input::reader::{Fill, TextReader};
 
 /// Text handed on at a time.
 const CHUNK_BYTES: usize = 1024 * 1024;

@@ -10,7 +10,7 @@ use std::time::Instant;
 use seqloom_format::ReadBlock;
 use seqloom_format::bgzf::{self, BlockDecompressor};
 use seqloom_format::fastq::{Grammar, ParseOptions, Stop, TextRange, parse};
-use seqloom_io::source::{
+use seqloom_io::reads::{
     Fetch, FetchScratch, InputBlock, ReadSource, SequenceCheck, SourceOptions,
 };
 use seqloom_locks::{Kind, Lock, RawLock};

@@ -10,7 +10,7 @@ use seqloom_align::{
     Batch, CohortCutter, CohortError, Cut, EmitError, Pairing, RecordTags, Shape, TaggedRecords,
 };
 use seqloom_format::PackedTemplates;
-use seqloom_io::source::{Fetch, FetchScratch, ReadSource, SourceError};
+use seqloom_io::reads::{Fetch, FetchScratch, ReadSource, SourceError};
 use seqloom_runtime::placement::Plan;
 use seqloom_runtime::pool::Stopped;
 

@@ -26,7 +26,7 @@ use seqloom_align::engine::CohortEngine;
 use seqloom_align::ingest::BatchSink;
 use seqloom_align::{Batch, ReadTags, Segment, Shape, UmiTags, recycle};
 use seqloom_format::{PackedTemplates, ReadBlock, ReadSpans, Span};
-use seqloom_io::source::ReadSource;
+use seqloom_io::reads::ReadSource;
 use seqloom_rings::ring::{Receiver, Sender, ring};
 use seqloom_rings::wake_up::WakeUp;
 use seqloom_runtime::failure::{Failure, lock};

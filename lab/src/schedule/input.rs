@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use seqloom_align::Pairing;
-use seqloom_io::source::{Compression, Container, ReadSource, SourceOptions};
+use seqloom_io::reads::{Compression, Container, ReadSource, SourceOptions};
 
 use crate::experiment::LabError;
 use crate::parsing::simulate;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use seqloom_align::engine::fake::{FakeEngine, FakeOptions};
 use seqloom_align::engine::{CohortEngine, EngineError, EngineReads, RecordSink, SeededBatch};
 use seqloom_align::{BATCH_READS, Pairing};
-use seqloom_io::source::{ReadSource, SourceOptions};
+use seqloom_io::reads::{ReadSource, SourceOptions};
 use seqloom_locks::Kind;
 use seqloom_runtime::placement::{self, Plan};
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use seqloom_format::ReadBlock;
-use seqloom_io::source::ReadSource;
+use seqloom_io::reads::ReadSource;
 
 use crate::engine::{EngineReads, Read};
 use crate::input::error::CohortError;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use seqloom_format::{MateOfPair, ReadBlock};
-use seqloom_io::source::{BlockPlace, FilePosition, InputBlock, ReadSource, SequenceCheck};
+use seqloom_io::reads::{BlockPlace, FilePosition, InputBlock, ReadSource, SequenceCheck};
 use seqloom_runtime::schedule::InOrder;
 
 use super::batch::Segment;

@@ -12,7 +12,7 @@ mod lane;
 use std::sync::Arc;
 
 use seqloom_format::ReadBlock;
-use seqloom_io::source::{FilePosition, InputBlock, ReadSource};
+use seqloom_io::reads::{FilePosition, InputBlock, ReadSource};
 
 use crate::input::error::CohortError;
 use crate::input::mates::{BamTotals, MateOrder};

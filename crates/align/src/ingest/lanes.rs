@@ -9,7 +9,7 @@
 use std::ops::AddAssign;
 use std::sync::Arc;
 
-use seqloom_io::source::Fetch;
+use seqloom_io::reads::Fetch;
 use seqloom_runtime::schedule::Idle;
 
 use super::scheduler::{Capacity, HeldLimits, Load, Scheduler, Seeded, Task};

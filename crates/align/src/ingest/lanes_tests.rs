@@ -11,7 +11,7 @@ use crate::engine::{EngineError, EngineReads, RecordSink, SeededBatch};
 use crate::input::error::CohortError;
 use crate::test_input::{TestInput, TestRead};
 use proptest::prelude::*;
-use seqloom_io::source::InputBlock;
+use seqloom_io::reads::InputBlock;
 use seqloom_testkit::random::Random;
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;

@@ -10,7 +10,7 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::AtomicU64;
 
 use seqloom_format::PackedTemplates;
-use seqloom_io::source::{InputBlock, ReadSource, SourceError};
+use seqloom_io::reads::{InputBlock, ReadSource, SourceError};
 use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::flow;
 use seqloom_runtime::memory::ByteSize;

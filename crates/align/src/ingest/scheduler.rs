@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use seqloom_io::source::{Fetch, InputBlock};
+use seqloom_io::reads::{Fetch, InputBlock};
 use seqloom_runtime::schedule::Fetches;
 
 use crate::cohort::{Batch, ClosedCohort, CohortCutter, Cut, CutTotals, Pairing};

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use seqloom_format::PackedTemplates;
-use seqloom_io::source::{FetchScratch, ReadSource};
+use seqloom_io::reads::{FetchScratch, ReadSource};
 use seqloom_runtime::failure::{Failure, lock};
 use seqloom_runtime::flow::{Flow, Shared};
 use seqloom_runtime::pool::Stopped;

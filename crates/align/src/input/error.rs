@@ -1,7 +1,7 @@
 //! What can be wrong with reads as they come in: files that do not belong together, mates that are
 //! not where they are looked for.
 
-use seqloom_io::source::SourceError;
+use seqloom_io::reads::SourceError;
 use seqloom_runtime::error::{Class, Place, RunError};
 
 use crate::input::tags::TagError;

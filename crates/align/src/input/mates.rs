@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 
 use seqloom_format::MateOfPair;
-use seqloom_io::source::{InputBlock, ReadSource};
+use seqloom_io::reads::{InputBlock, ReadSource};
 
 use crate::input::error::CohortError;
 

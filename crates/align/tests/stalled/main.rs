@@ -13,7 +13,7 @@ use seqloom_align::engine::{CohortEngine, EngineError, EngineReads, RecordSink, 
 use seqloom_align::ingest::{self, BatchSink, HeldLimits, IngestOptions, IngestTrace, LaneInput};
 use seqloom_align::{BATCH_READS, Pairing};
 use seqloom_format::PackedTemplates;
-use seqloom_io::source::{ReadSource, SourceOptions};
+use seqloom_io::reads::{ReadSource, SourceOptions};
 use seqloom_runtime::placement::Plan;
 
 /// Batches of one cohort.

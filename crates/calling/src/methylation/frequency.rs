@@ -10,7 +10,7 @@ use std::io::Write;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use seqloom_io::source::SourceError;
+use seqloom_io::reads::SourceError;
 use seqloom_io::text::for_each_line;
 use seqloom_runtime::error::{Class, Place, RunError};
 

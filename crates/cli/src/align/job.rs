@@ -9,7 +9,7 @@ use seqloom_align::index::IndexInfo;
 use seqloom_align::ingest::{IngestOptions, IngestTrace, LaneInput};
 use seqloom_format::bam::{Header, Reference};
 use seqloom_io::Output;
-use seqloom_io::source::InputBlock;
+use seqloom_io::reads::InputBlock;
 use seqloom_prep::metrics::MetricsRequest;
 use seqloom_prep::partition::GenomeBins;
 use seqloom_report::run::{IndexReport, PlacementReport};

@@ -11,7 +11,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use seqloom_align::UmiSource;
-use seqloom_io::source::InputBlock;
+use seqloom_io::reads::InputBlock;
 use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_terminal::{Console, UsageError};
 

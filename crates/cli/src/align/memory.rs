@@ -11,7 +11,7 @@ use std::num::NonZeroUsize;
 
 use seqloom_align::ingest::HeldLimits;
 use seqloom_align::{BATCH_READS, Pairing};
-use seqloom_io::source::InputBlock;
+use seqloom_io::reads::InputBlock;
 use seqloom_prep::partition::{END_PARTITIONS, GenomeBins};
 use seqloom_runtime::memory::ByteSize;
 use seqloom_terminal::UsageError;

@@ -8,7 +8,7 @@ use seqloom_align::{
     CohortError, CohortRange, InputTags, MateOrder, Pairing, RecordTags, UmiRules, UmiSource,
 };
 use seqloom_format::bam::Header;
-use seqloom_io::source::{
+use seqloom_io::reads::{
     Compression, Container, Fetch, FetchScratch, FileStart, InputBlock, ReadSource, RestartPoint,
     SequenceCheck, SourceError, SourceOptions,
 };

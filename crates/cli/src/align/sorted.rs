@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use seqloom_align::ingest::{self, Aligner, IngestTotals, Ingested};
 use seqloom_io::Output;
-use seqloom_io::source::InputBlock;
+use seqloom_io::reads::InputBlock;
 use seqloom_io::spill::SpillFile;
 use seqloom_prep::duplicates::LibraryTable;
 use seqloom_prep::finish::{FinishTrace, OutputIndex, StoredRecords};

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use seqloom_align::ingest::{self, Aligner, IngestTotals};
 use seqloom_io::Output;
-use seqloom_io::source::InputBlock;
+use seqloom_io::reads::InputBlock;
 
 use super::job::Job;
 use super::outcomes::Judged;

@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use seqloom_columns::alignments::{Column, TagColumn};
 use seqloom_columns::{Limits, TextType};
-use seqloom_io::source::MAX_RECORD_BYTES;
+use seqloom_io::reads::MAX_RECORD_BYTES;
 use seqloom_runtime::machine;
 use seqloom_runtime::memory::ByteSize;
 use seqloom_terminal::UsageError;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use seqloom_io::source::{ReadSource, SourceError, SourceOptions};
+use seqloom_io::reads::{ReadSource, SourceError, SourceOptions};
 use seqloom_signal::store::{self, OpenOptions, StoreError};
 
 use super::arguments::Kind;

@@ -11,7 +11,7 @@ use seqloom_columns::reads::{self, ReadColumn, RequestedReads};
 use seqloom_columns::{Destination, Limits, Totals, signal};
 use seqloom_io::alignments::AlignmentOptions;
 use seqloom_io::cram::InputBases;
-use seqloom_io::source::SourceOptions;
+use seqloom_io::reads::SourceOptions;
 use seqloom_io::{Output, OutputError, Publication};
 use seqloom_signal::flow::inputs::{ALL_SUFFIXES, find};
 use seqloom_signal::store::OpenOptions;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use seqloom_io::source::{
+use seqloom_io::reads::{
     Compression, Container, Fetch, FetchScratch, InputFormat, ReadSource, SequenceCheck,
     SourceOptions,
 };

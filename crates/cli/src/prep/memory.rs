@@ -11,7 +11,7 @@
 
 use std::num::NonZeroUsize;
 
-use seqloom_io::source::MAX_RECORD_BYTES;
+use seqloom_io::reads::MAX_RECORD_BYTES;
 use seqloom_prep::input::TemplateNames;
 use seqloom_prep::partition::{END_PARTITIONS, Grouping};
 use seqloom_runtime::memory::ByteSize;

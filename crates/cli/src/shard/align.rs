@@ -274,7 +274,7 @@ struct Loaded<E: CohortEngine> {
 fn align_one<E: CohortEngine>(
     engine: &E,
     job: &Job<'_>,
-    first: Vec<Vec<seqloom_io::source::InputBlock>>,
+    first: Vec<Vec<seqloom_io::reads::InputBlock>>,
     (folder, task): (&RunFolder, ShardTask),
     clock: &Clock,
 ) -> seqloom_terminal::Result<()> {

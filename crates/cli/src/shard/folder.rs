@@ -19,7 +19,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use seqloom_format::Persist;
-use seqloom_io::source::RestartPoint;
+use seqloom_io::reads::RestartPoint;
 use seqloom_io::{AtomicFile, Output};
 use seqloom_runtime::machine;
 use seqloom_terminal::error::Bug;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Parser;
 use seqloom_align::index::{self, IndexPaths};
 use seqloom_align::{CohortStart, CutRules, Scanned, scan};
-use seqloom_io::source::{InputBlock, RestartPoint};
+use seqloom_io::reads::{InputBlock, RestartPoint};
 use seqloom_io::{AtomicFile, Fingerprint};
 use seqloom_prep::input::headers::MergeError;
 use seqloom_runtime::memory::ByteSize;

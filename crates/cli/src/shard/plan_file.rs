@@ -5,7 +5,7 @@
 //! and so does the plan from its head: it is the head's digest that names a run.
 
 use seqloom_align::{CohortRange, CohortStart};
-use seqloom_io::source::{FilePosition, RestartPoint};
+use seqloom_io::reads::{FilePosition, RestartPoint};
 use serde::{Deserialize, Serialize};
 
 /// First field of the file, and the version of its meaning and of all other files.

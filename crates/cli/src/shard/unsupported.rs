@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use seqloom_io::source::{Compression, ReadSource};
+use seqloom_io::reads::{Compression, ReadSource};
 use seqloom_terminal::{Console, UsageError};
 
 use crate::align::AlignArguments;

@@ -27,7 +27,7 @@ use seqloom_format::bam::{Header, Reference};
 use seqloom_format::bam_deflate::Settings;
 use seqloom_format::index::{BinningScheme, IndexBuilder};
 use seqloom_io::Output;
-use seqloom_io::source::{ReadSource, SourceOptions};
+use seqloom_io::reads::{ReadSource, SourceOptions};
 use seqloom_io::spill::SpillFile;
 use seqloom_prep::duplicates::{
     BarcodeTags, DuplicateMode, DuplicateOptions, LibraryTable, LocationSource, PicardVersion,

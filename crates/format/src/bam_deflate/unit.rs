@@ -24,8 +24,8 @@ pub(super) trait Deflate {
     /// Forgets all: what follows depends on the blocks to come alone.
     fn start_unit(&mut self);
 
-    /// The deflate stream of a block; `None` if it is not whole records, would not be smaller, or is
-    /// much larger than the first of the unit.
+    /// The deflate stream of a block; `None` if it is not whole records, would not be smaller, or
+    /// is much larger than the first of the unit.
     fn deflate(&mut self, payload: &[u8]) -> Option<&[u8]>;
 }
 

@@ -6,10 +6,10 @@ use seqloom_cram::read::{ContainerHead, HEAD_BYTES, Problem, Wants};
 
 use super::error::{ContainerFault, Reader};
 use super::input::CramLimits;
-use crate::source::error::SourceError;
-use crate::source::poll;
-use crate::source::reader::{Fill, TextReader, Truncation};
-use crate::source::stream::Pull;
+use crate::input::error::SourceError;
+use crate::input::poll;
+use crate::input::reader::{Fill, TextReader, Truncation};
+use crate::input::stream::Pull;
 
 /// How long one look for data of a pipe takes.
 const WAIT: Duration = Duration::from_millis(200);

@@ -12,11 +12,11 @@ use seqloom_format::bam::{Header, HeaderError, LineFault, MAX_HEADER_LINE_BYTES}
 use super::containers::{CUT_CONTAINER, ContainerPiece, Containers, MISSING_END};
 use super::error::{BadContainer, ContainerFault, Reader, innermost};
 use super::{InputBases, MAX_CONTAINER_BYTES};
-use crate::source::error::SourceError;
-use crate::source::opening::MAX_HEADER_BYTES;
-use crate::source::raw::Input;
-use crate::source::reader::{Compression, TextReader};
-use crate::source::stream::{InTurn, Pull};
+use crate::input::bam::MAX_HEADER_BYTES;
+use crate::input::error::SourceError;
+use crate::input::raw::Input;
+use crate::input::reader::{Compression, TextReader};
+use crate::input::stream::{InTurn, Pull};
 
 /// Times what the first container takes that another one may take, whatever the limit is.
 const LARGER_CONTAINERS: u64 = 4;

@@ -8,7 +8,7 @@ use seqloom_format::bam::{check_record, framed_records};
 use seqloom_io::alignments::{
     AlignmentFetch, AlignmentOptions, AlignmentScratch, AlignmentSource, RecordCheck,
 };
-use seqloom_io::source::{
+use seqloom_io::reads::{
     Fetch, FetchScratch, FilePosition, FileStart, ReadSource, RestartPoint, SequenceCheck,
     SourceOptions,
 };

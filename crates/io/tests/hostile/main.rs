@@ -183,7 +183,7 @@ fn the_seeds_are_good() {
     for (seed, bytes) in seeds().iter().enumerate() {
         let path = folder.path().join("seed");
         std::fs::write(&path, bytes).unwrap();
-        let opened = seqloom_io::source::ReadSource::open(&[path], Default::default());
+        let opened = seqloom_io::reads::ReadSource::open(&[path], Default::default());
         assert!(opened.is_ok(), "seed {seed}: {:?}", opened.err().map(|error| error.to_string()));
         exercise::source(folder.path(), bytes);
     }

@@ -22,7 +22,7 @@ use seqloom_format::{PackedTemplates, sam};
 use seqloom_io::alignments::{
     AlignmentFetch, AlignmentOptions, AlignmentScratch, AlignmentSource, RecordCheck,
 };
-use seqloom_io::source::{Fetch, FetchScratch, ReadSource, SequenceCheck, SourceOptions};
+use seqloom_io::reads::{Fetch, FetchScratch, ReadSource, SequenceCheck, SourceOptions};
 use seqloom_modes::ungapped::{Acceptance, UngappedEngine, UngappedOptions};
 use seqloom_modes::{Orientation, PairOptions, Reported, Strands};
 use seqloom_runtime::placement::Plan;

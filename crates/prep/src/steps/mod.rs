@@ -1,8 +1,8 @@
 //! Record steps: what looks at or changes single records, or the records of a template, in one
 //! pass.
 //!
-//! Steps are applied in the order of [`StepStage`], whatever the order in which they were added. The
-//! order is elPrep's, with what elPrep does not have put where it must be: flags next to the
+//! Steps are applied in the order of [`StepStage`], whatever the order in which they were added.
+//! The order is elPrep's, with what elPrep does not have put where it must be: flags next to the
 //! other filters, mates after all that may remove or move a record, NM, MD and UQ after the last
 //! change of an alignment. Duplicates, sorting and recalibration come between the early stages and
 //! the late ones, which set the molecule's tag and remove tags: [`Steps::split_late`].

@@ -15,9 +15,9 @@
 //!    repeated k-mers.
 //! 4. `absence`: no k-mer over a mismatch occurs.
 //!
-//! If only 3 or 4 fail, the searches of [`seed`](super::seed) find bwa's seeds of the read, with what
-//! is known of its diagonal, and [`occurrences`](super::chain::occurrences) its chains, which the
-//! engine extends.
+//! If only 3 or 4 fail, the searches of [`seed`](super::seed) find bwa's seeds of the read, with
+//! what is known of its diagonal, and [`occurrences`](super::chain::occurrences) its chains, which
+//! the engine extends.
 
 mod absence;
 mod main_chain;

@@ -1,0 +1,457 @@
+//! Aligned reads, SAM, BAM or CRAM, from files and pipes, by many workers at once and without one
+//! that feeds the others.
+//!
+//! A worker with nothing better to do calls [`AlignmentSource::fetch`]: it takes the next chunk
+//! of the input whose turn it is, decompresses and checks it, and gets a block of BAM records.
+//! Blocks come in any order; [`RecordCheck`] takes those of an input in order and makes sure of
+//! them.
+//!
+//! * Regular files of BAM in BGZF: claimed by one `fetch_add`, inflated and checked by all workers
+//!   at the same time (`chunk`). Where a chunk's first record starts is guessed.
+//! * Regular files of uncompressed SAM: likewise (`lines`), nothing to guess.
+//! * CRAM: one worker at a time reads a container, and decodes it after it has let the input go.
+//! * All else (pipes, gzip, zstd, uncompressed BAM, compressed SAM): one worker at a time
+//!   decompresses and cuts, and checks or parses after it has let the input go.
+//!
+//! Every record is checked in full (`bam::check_record`) and gets the `bin` that belongs to it, so
+//! that the records are those that `samtools view -b` writes. What is recognised by its content is
+//! never recognised by a file's name. Bounds: [`AlignmentOptions`], [`MAX_RECORD_BYTES`], and the
+//! text of one chunk: BGZF of nothing but one byte repeated inflates to about 730 times its size.
+//!
+//! [`MAX_RECORD_BYTES`]: crate::input::MAX_RECORD_BYTES
+
+mod block;
+mod check;
+mod chunk;
+mod error;
+mod feed;
+mod lines;
+mod opening;
+mod pieces;
+mod records;
+
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use seqloom_format::bam::Header;
+use seqloom_format::names::ReadNames;
+
+use self::chunk::{BgzfFile, BlockPlace, ChunkScratch};
+use self::feed::{Feed, Way, feed};
+use self::lines::SamFile;
+use self::records::RecordRules;
+use crate::alignment_index::RecordStart;
+use crate::cram::{ContainerScratch, InputBases, MAX_CONTAINER_BYTES};
+use crate::input::error::SourceError;
+use crate::input::stream::Pull;
+use crate::input::{MAX_BLOCK_BYTES, MAX_RECORD_BYTES, POLL_TIME, poll};
+
+pub use self::block::RecordBlock;
+pub use self::check::RecordCheck;
+pub use self::error::{AlignmentError, MalformedRecord, RecordPlace};
+pub use self::opening::AlignmentFormat;
+pub use crate::input::reader::Truncation;
+
+/// How a source reads.
+#[derive(Debug, Clone)]
+pub struct AlignmentOptions {
+    /// Text per block, in bytes, about; between 1 and 256 MiB.
+    pub block_bytes: usize,
+    /// Input that was cut short counts as far as it goes: [`RecordCheck::truncation`] says where.
+    pub allow_truncated: bool,
+    /// What happens to read names that SAM does not allow.
+    pub read_names: ReadNames,
+    /// Buffers kept for reuse.
+    pub free_blocks: usize,
+    /// Longest line of SAM text, in bytes, header lines apart; [`MAX_RECORD_BYTES`] at most. No
+    /// more than that and a block is held of a line that is longer.
+    ///
+    /// [`MAX_RECORD_BYTES`]: crate::input::MAX_RECORD_BYTES
+    pub max_line_bytes: usize,
+    /// What a container of CRAM may inflate to, in bytes, and its records too; four times what the
+    /// first one takes is always allowed.
+    pub max_container_bytes: usize,
+}
+
+impl Default for AlignmentOptions {
+    fn default() -> Self {
+        Self {
+            block_bytes: 1024 * 1024,
+            allow_truncated: false,
+            read_names: ReadNames::Check,
+            free_blocks: 256,
+            max_line_bytes: MAX_RECORD_BYTES,
+            max_container_bytes: MAX_CONTAINER_BYTES,
+        }
+    }
+}
+
+/// What [`AlignmentSource::fetch`] gave.
+pub type AlignmentFetch = seqloom_runtime::schedule::Fetch<Box<RecordBlock>>;
+
+/// Buffers that a worker keeps from fetch to fetch.
+#[derive(Default)]
+pub struct AlignmentScratch {
+    chunk: ChunkScratch,
+    text: Vec<u8>,
+    container: ContainerScratch,
+}
+
+/// Inputs of aligned reads, shared by all workers and read one after the other.
+pub struct AlignmentSource {
+    feeds: Vec<Feed>,
+    headers: Vec<Header>,
+    options: AlignmentOptions,
+    /// The input whose turn it is.
+    turn: AtomicUsize,
+    free: Mutex<Vec<Vec<u8>>>,
+    poller: Mutex<()>,
+}
+
+impl AlignmentSource {
+    /// Opens all inputs, `-` being standard input, and reads their headers. Waits for the header of
+    /// one pipe after the other.
+    ///
+    /// # Errors
+    /// An [`AlignmentError`] that names the input and what is wrong with it.
+    pub fn open(inputs: &[PathBuf], options: AlignmentOptions) -> Result<Self, AlignmentError> {
+        if inputs.is_empty() {
+            return Err(AlignmentError::NoInput);
+        }
+        if inputs.iter().filter(|path| path.as_os_str() == "-").count() > 1 {
+            return Err(AlignmentError::StandardInputTwice);
+        }
+        let block_bytes = options.block_bytes.clamp(1, MAX_BLOCK_BYTES);
+        let max_line_bytes = options.max_line_bytes.min(MAX_RECORD_BYTES);
+        let options = AlignmentOptions { block_bytes, max_line_bytes, ..options };
+        let (mut feeds, mut headers) = (Vec::new(), Vec::new());
+        for path in inputs {
+            let mut opened = opening::open(path, options.allow_truncated)?;
+            let header = std::mem::take(&mut opened.header);
+            feeds.push(feed(opened, &header, &options)?);
+            headers.push(header);
+        }
+        Ok(Self {
+            feeds,
+            headers,
+            options,
+            turn: AtomicUsize::new(0),
+            free: Mutex::new(Vec::new()),
+            poller: Mutex::new(()),
+        })
+    }
+
+    /// The headers, one per input.
+    #[must_use]
+    pub fn headers(&self) -> &[Header] {
+        &self.headers
+    }
+
+    /// Whether an input can be read from any of its records on: BAM in a file of BGZF; or from any
+    /// of its containers, a file of CRAM.
+    #[must_use]
+    pub fn can_start_anywhere(&self, input: usize) -> bool {
+        match &self.feeds[input].way {
+            Way::Chunks(..) => true,
+            Way::Containers(cram) => cram.can_start_anywhere(),
+            _ => false,
+        }
+    }
+
+    /// Has an input that can be read from any record on read from the one at `start` on, or, if
+    /// that is `None`, not at all. To be called before anything is fetched.
+    ///
+    /// # Errors
+    /// [`AlignmentError::Start`] if nothing can be there, [`AlignmentError::Source`] if it cannot
+    /// be looked at.
+    pub fn start_at(
+        &mut self,
+        input: usize,
+        start: Option<RecordStart>,
+    ) -> Result<(), AlignmentError> {
+        let Feed { input, way, .. } = &mut self.feeds[input];
+        let place = match (way, start) {
+            (Way::Chunks(chunks, first), start) => {
+                let place = match start {
+                    Some(RecordStart::Virtual(offset)) => {
+                        opening::place_at(input, chunks.size, offset)?
+                    }
+                    _ => BlockPlace { block: chunks.size, skip: 0 },
+                };
+                (*chunks, *first) = (chunks.starting_at(place.block), place);
+                return Ok(());
+            }
+            (Way::Containers(cram), Some(RecordStart::Container(place))) => {
+                cram.start_at(Some(place))
+            }
+            (Way::Containers(cram), _) => cram.start_at(None),
+            _ => Ok(()),
+        };
+        place.map_err(AlignmentError::from)
+    }
+
+    /// Path of an input, `standard input` for `-`.
+    #[must_use]
+    pub fn path(&self, input: usize) -> &Path {
+        &self.feeds[input].input.path
+    }
+
+    /// Whether an input's records are differences from bases that are not in the file, as far as
+    /// its first container shows.
+    #[must_use]
+    pub fn needs_reference(&self, input: usize) -> bool {
+        matches!(&self.feeds[input].way, Way::Containers(cram) if cram.wants.reference)
+    }
+
+    /// What the first container of an input of CRAM inflates to, in bytes.
+    #[must_use]
+    pub fn container_bytes(&self, input: usize) -> u64 {
+        match &self.feeds[input].way {
+            Way::Containers(cram) => cram.wants.raw_bytes,
+            _ => 0,
+        }
+    }
+
+    /// Has the records of an input of CRAM refer to bases of the sequences of its header, which are
+    /// those of `fasta`. To be called before anything is fetched.
+    pub fn refer(&mut self, input: usize, bases: InputBases, fasta: &Path) {
+        if let Way::Containers(cram) = &mut self.feeds[input].way {
+            cram.refer(bases, fasta.to_path_buf());
+        }
+    }
+
+    /// What an input of CRAM refers to.
+    #[must_use]
+    pub fn referred(&self, input: usize) -> Option<(InputBases, PathBuf)> {
+        match &self.feeds[input].way {
+            Way::Containers(cram) => cram.referred(),
+            _ => None,
+        }
+    }
+
+    /// What an input is.
+    #[must_use]
+    pub fn format(&self, input: usize) -> AlignmentFormat {
+        self.feeds[input].format
+    }
+
+    /// Bytes of the inputs, compressed as they are, in the blocks taken so far.
+    #[must_use]
+    pub fn bytes_read(&self) -> u64 {
+        // Relaxed: see `Feed::bytes_read`.
+        self.feeds.iter().map(|feed| feed.bytes_read.load(Ordering::Relaxed)).sum()
+    }
+
+    /// Size of the inputs in bytes; `None` if one is a stream.
+    #[must_use]
+    pub fn total_bytes(&self) -> Option<u64> {
+        self.feeds.iter().map(|feed| feed.input.size).sum()
+    }
+
+    /// Gives a block's buffer back.
+    pub fn recycle(&self, block: Box<RecordBlock>) {
+        // A buffer that grew for a giant record is not worth keeping. BAM inflates up to ten times.
+        let usual = self.options.block_bytes.saturating_mul(16).max(1 << 20);
+        let container = usize::try_from(self.container_bytes(block.input)).unwrap_or(0);
+        if block.bytes.capacity() > usual.max(container.saturating_mul(2)) {
+            return;
+        }
+        let mut free = lock(&self.free);
+        if free.len() < self.options.free_blocks {
+            free.push(block.bytes);
+        }
+    }
+
+    /// Gives up the buffers that are kept for further blocks: none will come.
+    pub fn release(&self) {
+        lock(&self.free).clear();
+    }
+
+    fn free_bytes(&self) -> Vec<u8> {
+        let mut bytes = lock(&self.free).pop().unwrap_or_default();
+        bytes.clear();
+        bytes
+    }
+
+    /// What records of BAM are checked against.
+    fn rules(&self, feed: &Feed) -> RecordRules {
+        let read_names = self.options.read_names;
+        RecordRules { reference_count: feed.reference_count, read_names }
+    }
+
+    /// A block of nothing.
+    fn new_block(&self, input: usize, index: u64, last: bool, bytes: Vec<u8>) -> Box<RecordBlock> {
+        Box::new(RecordBlock { input, index, last, bytes, ..RecordBlock::default() })
+    }
+
+    /// Takes and checks the next block.
+    ///
+    /// Never waits for another worker. Where a pipe has nothing, one worker at a time waits for it,
+    /// at most about 20 ms, and the others get [`AlignmentFetch::Busy`] at once.
+    ///
+    /// # Errors
+    /// What the operating system says; after an error the source is of no further use. Malformed
+    /// records and corrupt data are not errors here but [`RecordBlock::defect`]s.
+    pub fn fetch(&self, scratch: &mut AlignmentScratch) -> Result<AlignmentFetch, AlignmentError> {
+        let mut has_waited = false;
+        loop {
+            let input = self.turn.load(Ordering::Acquire);
+            let Some(feed) = self.feeds.get(input) else { return Ok(AlignmentFetch::End) };
+            match self.take(input, scratch)? {
+                Pull::Piece(block) => return Ok(AlignmentFetch::Block(block)),
+                Pull::Held => return Ok(AlignmentFetch::Busy),
+                Pull::Ended => {
+                    // Whoever finds it ended first moves on; it is ended for everybody.
+                    let next = input + 1;
+                    let order = Ordering::AcqRel;
+                    let _ = self.turn.compare_exchange(input, next, order, Ordering::Acquire);
+                }
+                Pull::Waiting if has_waited => return Ok(AlignmentFetch::Busy),
+                Pull::Waiting => {
+                    let Ok(_poller) = self.poller.try_lock() else {
+                        return Ok(AlignmentFetch::Busy);
+                    };
+                    poll::readable(&[&feed.input.file], POLL_TIME)
+                        .map_err(|error| feed.input.read_error(0, error))?;
+                    has_waited = true;
+                }
+            }
+        }
+    }
+
+    fn take(
+        &self,
+        input: usize,
+        scratch: &mut AlignmentScratch,
+    ) -> Result<Pull<Box<RecordBlock>>, AlignmentError> {
+        let feed = &self.feeds[input];
+        if feed.is_exhausted() {
+            return Ok(Pull::Ended);
+        }
+        let (chunks, index) = match &feed.way {
+            Way::Chunks(chunks, _) | Way::Lines(chunks) => match chunks.claim() {
+                Some(index) => (chunks, index),
+                None => return Ok(Pull::Ended),
+            },
+            Way::Stream(stream) => {
+                let buffer = || match feed.format {
+                    AlignmentFormat::Sam => std::mem::take(&mut scratch.text),
+                    _ => self.free_bytes(),
+                };
+                let pulled = stream.pull(buffer)?;
+                return pulled.try_map(|piece| self.read_piece(input, piece, scratch));
+            }
+            Way::Containers(cram) => {
+                let pulled = cram.pull(&mut scratch.container)?;
+                return pulled.try_map(|piece| Ok(self.read_container(input, piece, scratch)));
+            }
+        };
+        let bytes = self.free_bytes();
+        let mut block = self.new_block(input, index, chunks.is_last(index), bytes);
+        self.read_chunk(&mut block, None, scratch)?;
+        if block.last {
+            feed.input.check_unchanged()?;
+        }
+        let Range { start: lo, end: hi } = chunks.range(index);
+        feed.bytes_read.fetch_add(hi - lo, Ordering::Relaxed);
+        Ok(Pull::Piece(block))
+    }
+
+    /// Reads the chunk of `block` into it.
+    fn read_chunk(
+        &self,
+        block: &mut RecordBlock,
+        from: Option<BlockPlace>,
+        scratch: &mut AlignmentScratch,
+    ) -> Result<(), SourceError> {
+        let feed = &self.feeds[block.input];
+        block.discard();
+        match &feed.way {
+            Way::Chunks(chunks, first) => {
+                let Range { start: lo, end: hi } = chunks.range(block.index);
+                if hi <= first.block {
+                    return Ok(());
+                }
+                let file = BgzfFile {
+                    input: &feed.input,
+                    chunks,
+                    rules: self.rules(feed),
+                    allow_truncated: self.options.allow_truncated,
+                };
+                let from = from.or((lo <= first.block).then_some(*first));
+                chunk::read(file, block.index, from, block, &mut scratch.chunk)
+            }
+            Way::Lines(chunks) => {
+                let file = SamFile {
+                    input: &feed.input,
+                    chunks,
+                    names: &feed.names,
+                    read_names: self.options.read_names,
+                    header_bytes: feed.header_bytes,
+                    max_line_bytes: self.options.max_line_bytes,
+                };
+                lines::read(file, block.index, block, &mut scratch.text)
+            }
+            Way::Stream(_) | Way::Containers(_) => Ok(()),
+        }
+    }
+
+    /// The first record's place in a file that is read by guesses.
+    fn first_place(&self, input: usize) -> Option<BlockPlace> {
+        match &self.feeds[input].way {
+            Way::Chunks(_, first) => Some(*first),
+            _ => None,
+        }
+    }
+
+    /// Text before the first block.
+    fn text_start(&self, input: usize) -> u64 {
+        match &self.feeds[input].way {
+            Way::Stream(_) => self.feeds[input].header_bytes,
+            Way::Containers(cram) => cram.start().byte,
+            _ => 0,
+        }
+    }
+
+    /// Containers before the first one that is read.
+    fn containers_before(&self, input: usize) -> Option<u64> {
+        match &self.feeds[input].way {
+            Way::Containers(cram) => Some(cram.start().before),
+            _ => None,
+        }
+    }
+
+    /// Lines of the header, where records are lines.
+    fn header_lines(&self, input: usize) -> Option<u64> {
+        let feed = &self.feeds[input];
+        (feed.format == AlignmentFormat::Sam).then_some(feed.header_lines)
+    }
+
+    fn missing_eof(&self, input: usize) -> Option<&Truncation> {
+        self.feeds[input].missing_eof.as_ref()
+    }
+
+    /// `byte` if it is before the end of the chunk.
+    fn starts_in_chunk(&self, input: usize, index: u64, byte: u64) -> Option<u64> {
+        let Way::Chunks(chunks, _) = &self.feeds[input].way else { return None };
+        (byte < chunks.range(index).end).then_some(byte)
+    }
+
+    fn read_again(
+        &self,
+        block: &mut RecordBlock,
+        place: BlockPlace,
+        scratch: &mut AlignmentScratch,
+    ) -> Result<(), SourceError> {
+        self.read_chunk(block, Some(place), scratch)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,475 @@
+//! Reads from one or two inputs, by many workers at once and without one that feeds the others.
+//!
+//! A worker with nothing better to do calls [`ReadSource::fetch`]: it takes the next chunk of the
+//! input that lags, decompresses and parses it, and gets a block of reads. Blocks come in any
+//! order; [`SequenceCheck`] verifies them in order.
+//!
+//! * Regular files of four-line FASTQ, plain or BGZF: claimed by one `fetch_add`, read and parsed
+//!   by all workers at the same time (`claims`).
+//! * CRAM: a container a block; one worker at a time reads, and decodes after it has let the lane
+//!   go (`containers`).
+//! * All else (gzip, zstd, pipes, BAM, FASTA, wrapped FASTQ): one worker at a time decompresses and
+//!   cuts, and parses after it has let the lane go (`stream`).
+//! * BGZF that something else follows, such as plain gzip: by all workers up to about there, the
+//!   rest as a stream. The check of the blocks, which alone knows where the last sure record ends,
+//!   starts it.
+//!
+//! What is read is recognised by content, never by a file's name. Bounds: [`SourceOptions`],
+//! [`MAX_RECORD_BYTES`], and four blocks that one lane may lead the other by.
+
+mod again;
+pub(crate) mod block;
+mod check;
+pub(crate) mod claims;
+mod containers;
+mod grammar;
+pub(crate) mod lane;
+pub(crate) mod opening;
+mod options;
+pub(crate) mod parse;
+mod place;
+mod records;
+mod turns;
+pub(crate) mod unaligned;
+
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use seqloom_format::ReadBlock;
+use seqloom_format::bam::Header;
+use seqloom_format::fastq::ParseOptions;
+
+use self::claims::ClaimedChunk;
+use self::grammar::StreamGrammar;
+use self::lane::{InputFile, Progress, Source};
+use self::opening::Opened;
+use self::parse::ParsedText;
+pub use crate::input::MAX_RECORD_BYTES;
+use crate::input::claim::Chunks;
+use crate::input::raw::Input;
+use crate::input::stream::{Piece, Pull, StreamLane};
+use crate::input::window::BgzfScratch;
+use crate::input::{MAX_BLOCK_BYTES, POLL_TIME, poll};
+
+use crate::cram::ContainerScratch;
+
+pub use self::block::InputBlock;
+pub use self::check::SequenceCheck;
+pub use self::opening::{Container, InputFormat};
+pub use self::options::SourceOptions;
+pub use self::place::{BlockPlace, FilePosition, FileStart};
+pub(crate) use self::records::{RecordReader, Records};
+pub use crate::input::error::{Malformed, SourceError};
+pub use crate::input::reader::{Compression, Truncation};
+pub use crate::input::restart::RestartPoint;
+
+/// Longest FASTQ record. The longest reads there are have about four million bases.
+pub(crate) const MAX_FASTQ_BYTES: usize = 64 * 1024 * 1024;
+
+/// What [`ReadSource::fetch`] gave.
+pub type Fetch = seqloom_runtime::schedule::Fetch<Box<InputBlock>>;
+
+/// Buffers that a worker keeps from fetch to fetch.
+#[derive(Default)]
+pub struct FetchScratch {
+    bgzf: BgzfScratch,
+    container: ContainerScratch,
+    /// Records of a container.
+    records: Vec<u8>,
+}
+
+/// One attempt at one lane.
+enum Taken {
+    Block(Box<InputBlock>),
+    Held,
+    Waiting,
+    Exhausted,
+}
+
+/// One or two inputs, shared by all workers.
+pub struct ReadSource {
+    lanes: Vec<InputFile>,
+    header: Option<Header>,
+    options: SourceOptions,
+    parse: ParseOptions,
+    free: Mutex<Vec<ReadBlock>>,
+    poller: Mutex<()>,
+    started: Instant,
+}
+
+impl ReadSource {
+    /// Opens one or two inputs, `-` being standard input, and finds out what they are. Waits for
+    /// the first data of pipes (of all of them at once).
+    ///
+    /// # Errors
+    /// A [`SourceError`] that names the input and what is wrong with it.
+    pub fn open(inputs: &[PathBuf], options: SourceOptions) -> Result<Self, SourceError> {
+        Self::open_at(inputs, options, &[])
+    }
+
+    /// As [`ReadSource::open`], but each input is read from a place on that was found when it was
+    /// read before: one start per input, or none at all. What was found out from the first records
+    /// then, such as the offset of qualities, is not found out again.
+    ///
+    /// # Errors
+    /// As [`ReadSource::open`]; a stream, which has no middle to start in.
+    pub fn open_at(
+        inputs: &[PathBuf],
+        options: SourceOptions,
+        starts: &[FileStart],
+    ) -> Result<Self, SourceError> {
+        if inputs.is_empty() || inputs.len() > 2 {
+            return Err(SourceError::InputCount(inputs.len()));
+        }
+        if inputs.len() == 2 && inputs.iter().all(|path| path.as_os_str() == "-") {
+            return Err(SourceError::StandardInputTwice);
+        }
+        let block_bytes = options.block_bytes.clamp(1, MAX_BLOCK_BYTES);
+        let options = SourceOptions { block_bytes, ..options };
+        let opened = inputs.iter().map(|path| Input::open(path)).collect::<Result<_, _>>()?;
+        let max_ahead_bytes = usize::try_from(options.max_skew_bytes).unwrap_or(usize::MAX);
+        let opened = opening::open_all(opened, max_ahead_bytes, options.skew_patience)?;
+        refuse_record_pairs(&opened)?;
+        let header = opened.iter().find_map(|it| it.header.clone());
+        if !starts.is_empty() {
+            refuse_streams(&opened)?;
+        }
+        let starts = starts.iter().map(Some).chain(std::iter::repeat(None));
+        let lane = |(it, start)| InputFile::new(it, &options, start);
+        let lanes = opened.into_iter().zip(starts).map(lane).collect::<Result<_, _>>()?;
+        Ok(Self {
+            lanes,
+            header,
+            parse: ParseOptions {
+                keep_comments: options.keep_comments,
+                phred64: options.phred64,
+                names: options.names,
+            },
+            options,
+            free: Mutex::new(Vec::new()),
+            poller: Mutex::new(()),
+            started: Instant::now(),
+        })
+    }
+
+    /// Number of inputs: 1 or 2.
+    #[must_use]
+    pub fn lanes(&self) -> usize {
+        self.lanes.len()
+    }
+
+    /// What the input of `lane` is.
+    #[must_use]
+    pub fn format(&self, lane: usize) -> InputFormat {
+        self.lanes[lane].format
+    }
+
+    /// Path of the input of `lane`, `standard input` for `-`.
+    #[must_use]
+    pub fn path(&self, lane: usize) -> &Path {
+        &self.lanes[lane].input.path
+    }
+
+    /// The restart points of `lane` that were found so far and not taken yet, in order.
+    #[must_use]
+    pub fn take_restart_points(&self, lane: usize) -> Vec<RestartPoint> {
+        let stream = self.lanes[lane].stream();
+        stream.map(StreamLane::take_restart_points).unwrap_or_default()
+    }
+
+    /// Header of unaligned BAM or CRAM.
+    #[must_use]
+    pub fn header(&self) -> Option<&Header> {
+        self.header.as_ref()
+    }
+
+    /// Bytes of the inputs, compressed as they are, in the blocks taken so far.
+    #[must_use]
+    pub fn bytes_read(&self) -> u64 {
+        // Relaxed, here and below: see `Progress` and `InputFile::leaves_bgzf`.
+        self.lanes.iter().map(|lane| lane.progress.raw_bytes.load(Ordering::Relaxed)).sum()
+    }
+
+    /// Size of the inputs in bytes; `None` if one is a stream.
+    #[must_use]
+    pub fn total_bytes(&self) -> Option<u64> {
+        self.lanes.iter().map(|lane| lane.input.size).sum()
+    }
+
+    /// Gives a block's buffers back.
+    pub fn recycle(&self, mut block: ReadBlock) {
+        // A buffer that grew for a giant record is not worth keeping, nor is none at all.
+        let most = self.options.block_bytes.saturating_mul(4).max(1 << 20);
+        if !(1..=most).contains(&block.bytes.capacity()) {
+            return;
+        }
+        block.reads.clear();
+        block.mate_of_pair.clear();
+        block.failed_filter.clear();
+        let mut free = lock(&self.free);
+        if free.len() < self.options.free_blocks {
+            free.push(block);
+        }
+    }
+
+    /// Frees the buffers that were given back.
+    pub fn free_memory(&self) {
+        *lock(&self.free) = Vec::new();
+    }
+
+    /// A block without reads; what its buffer holds is of no use.
+    fn free_block(&self) -> ReadBlock {
+        lock(&self.free).pop().unwrap_or_default()
+    }
+
+    /// Takes and parses the next block of the lane that lags (or of another that may be taken).
+    ///
+    /// Never waits for another worker. Where only pipes without data are left, one worker at a
+    /// time waits for them, at most about 20 ms, and the others get [`Fetch::Busy`] at once.
+    ///
+    /// # Errors
+    /// What the operating system or the decompressor says, [`SourceError::Skew`],
+    /// [`SourceError::Changed`]; after an error the source is of no further use. Malformed records
+    /// are not errors here but [`InputBlock::defect`]s.
+    pub fn fetch(&self, scratch: &mut FetchScratch) -> Result<Fetch, SourceError> {
+        for attempt in 0..2 {
+            let mut open_lanes = self.lanes.len();
+            let mut waiting = [None; poll::MAX_FILES];
+            for (slot, lane) in waiting.iter_mut().zip(self.lanes_by_lag()) {
+                if self.lanes[lane].is_exhausted() {
+                    open_lanes -= 1;
+                    continue;
+                }
+                if !self.may_take(lane) {
+                    continue;
+                }
+                match self.take(lane, scratch)? {
+                    Taken::Block(block) => return Ok(Fetch::Block(block)),
+                    Taken::Held => {}
+                    Taken::Waiting => *slot = Some(lane),
+                    Taken::Exhausted => open_lanes -= 1,
+                }
+            }
+            if open_lanes == 0 {
+                return Ok(Fetch::End);
+            }
+            if attempt == 1 || !self.wait_for_data(waiting)? {
+                break;
+            }
+        }
+        Ok(Fetch::Busy)
+    }
+
+    fn take(&self, lane: usize, scratch: &mut FetchScratch) -> Result<Taken, SourceError> {
+        let InputFile { progress, source, .. } = &self.lanes[lane];
+        if let Some(stream) = self.lanes[lane].stream() {
+            return self.pull(lane, stream);
+        }
+        match source {
+            Source::Plain(chunks) | Source::Bgzf(chunks) => {
+                let Some(index) = chunks.claim() else {
+                    let is_over = self.lanes[lane].is_exhausted();
+                    return Ok(if is_over { Taken::Exhausted } else { Taken::Held });
+                };
+                progress.claimed_blocks.fetch_add(1, Ordering::Relaxed);
+                self.read_claim(lane, chunks, index, scratch)
+            }
+            Source::Containers(cram) => self.pull_container(lane, cram, scratch),
+            Source::Stream(_) => Ok(Taken::Exhausted),
+        }
+    }
+
+    fn pull(&self, lane: usize, stream: &StreamLane<StreamGrammar>) -> Result<Taken, SourceError> {
+        let progress = &self.lanes[lane].progress;
+        match stream.pull(|| self.free_block().bytes)? {
+            Pull::Piece(piece) => {
+                progress.claimed_blocks.fetch_add(1, Ordering::Relaxed);
+                progress.starved_since.store(0, Ordering::Relaxed);
+                self.parse_piece(lane, stream.grammar, piece)
+            }
+            Pull::Held => Ok(Taken::Held),
+            Pull::Ended => Ok(Taken::Exhausted),
+            Pull::Waiting => Ok(self.wait_for(progress)),
+        }
+    }
+
+    /// A lane that has nothing now.
+    fn wait_for(&self, progress: &Progress) -> Taken {
+        let now = self.started.elapsed().as_millis() as u64 + 1;
+        // The first who finds nothing sets the time.
+        let _ =
+            progress.starved_since.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
+        Taken::Waiting
+    }
+
+    fn read_claim(
+        &self,
+        lane: usize,
+        chunks: &Chunks,
+        index: u64,
+        scratch: &mut FetchScratch,
+    ) -> Result<Taken, SourceError> {
+        let InputFile { input, source, start, max_record_bytes, .. } = &self.lanes[lane];
+        let mut block = self.free_block();
+        let (options, max_record_bytes) = (self.parse, *max_record_bytes);
+        let chunk = ClaimedChunk { input, chunks, index, options, max_record_bytes };
+        let parsed = match source {
+            Source::Bgzf(_) => {
+                let skip = start.text - start.raw_text;
+                claims::read_bgzf(chunk, skip, &mut block, &mut scratch.bgzf)?
+            }
+            _ => Some(claims::read_plain(chunk, &mut block)?),
+        };
+        let leaves_bgzf = parsed.is_none();
+        if leaves_bgzf {
+            self.lanes[lane].leaves_bgzf.store(true, Ordering::Relaxed);
+            if index == 0 {
+                // Where its records start is sure. Of others the check of the blocks knows it.
+                self.lanes[lane].continue_as_stream(*start);
+            }
+        }
+        let last = chunks.is_last(index);
+        if last {
+            input.check_unchanged()?;
+        }
+        let Range { start, end } = chunks.range(index);
+        let parsed = parsed.unwrap_or_default();
+        let is_last = last && !leaves_bgzf;
+        let mut taken = self.deliver(lane, (index, is_last), block, parsed, end - start);
+        if let Taken::Block(block) = &mut taken {
+            block.leaves_bgzf = leaves_bgzf;
+        }
+        Ok(taken)
+    }
+
+    fn parse_piece(
+        &self,
+        lane: usize,
+        grammar: StreamGrammar,
+        piece: Piece,
+    ) -> Result<Taken, SourceError> {
+        let Piece { index, last, text, too_long, raw_bytes, fault, .. } = piece;
+        if let Some(fault) = fault {
+            return Err(fault);
+        }
+        let mut block = self.free_block();
+        let mut parsed = match grammar {
+            StreamGrammar::Text(grammar) => {
+                block.bytes = text;
+                parse::parse_piece(grammar, &mut block, self.parse)
+            }
+            StreamGrammar::Bam => {
+                block.bytes.clear();
+                let parsed = parse::parse_bam_piece(&text, &mut block, self.parse.names);
+                self.recycle(ReadBlock { bytes: text, ..ReadBlock::default() });
+                parsed
+            }
+        };
+        if let Some(head) = too_long {
+            parsed.set_too_long(self.lanes[lane].max_record_bytes, &head, 0);
+        }
+        Ok(self.deliver(lane, (index, last), block, parsed, raw_bytes))
+    }
+
+    fn deliver(
+        &self,
+        lane: usize,
+        (index, last): (u64, bool),
+        reads: ReadBlock,
+        parsed: ParsedText,
+        raw_bytes: u64,
+    ) -> Taken {
+        let progress = &self.lanes[lane].progress;
+        progress.reads.fetch_add(reads.reads.len() as u64, Ordering::Relaxed);
+        progress.text_bytes.fetch_add(parsed.place.own_bytes, Ordering::Relaxed);
+        progress.raw_bytes.fetch_add(raw_bytes, Ordering::Relaxed);
+        // Whoever sees this sees, too, whether the block leaves BGZF.
+        progress.delivered_blocks.fetch_add(1, Ordering::Release);
+        let ParsedText { place, records, lines, bases, aligned, defect } = parsed;
+        Taken::Block(Box::new(InputBlock {
+            lane,
+            index,
+            last,
+            reads,
+            records,
+            lines,
+            bases,
+            aligned,
+            defect,
+            place,
+            leaves_bgzf: false,
+            kept_name: Vec::new(),
+        }))
+    }
+
+    /// Whether the qualities of `lane` may have another offset than 33.
+    pub(crate) fn checks_phred_offset(&self, lane: usize) -> bool {
+        !self.options.assume_phred33
+            && !self.options.phred64
+            && self.lanes[lane].start.records == 0
+            && matches!(self.format(lane).container, Container::Fastq | Container::WrappedFastq)
+    }
+
+    /// Where the first record of `lane` is.
+    pub(crate) fn start(&self, lane: usize) -> FilePosition {
+        self.lanes[lane].start
+    }
+
+    /// Where the text of the first block of `lane` starts: before the first record where that
+    /// is within a BGZF block.
+    pub(crate) fn first_text(&self, lane: usize) -> u64 {
+        let InputFile { start, source, .. } = &self.lanes[lane];
+        if matches!(source, Source::Bgzf(_)) { start.raw_text } else { start.text }
+    }
+
+    /// Where the first chunk of `lane` starts in the file; 0 where it is read front to back.
+    pub(crate) fn first_raw(&self, lane: usize) -> u64 {
+        match &self.lanes[lane].source {
+            Source::Plain(chunks) | Source::Bgzf(chunks) => chunks.range(0).start,
+            Source::Stream(_) | Source::Containers(_) => 0,
+        }
+    }
+
+    /// See [`InputFile::continue_as_stream`].
+    pub(crate) fn continue_as_stream(&self, lane: usize, place: FilePosition) -> u64 {
+        self.lanes[lane].continue_as_stream(place)
+    }
+
+    pub(crate) fn lane_input(&self, lane: usize) -> &Input {
+        &self.lanes[lane].input
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn refuse_streams(opened: &[Opened]) -> Result<(), SourceError> {
+    match opened.iter().find(|it| it.reader.input().size.is_none()) {
+        None => Ok(()),
+        Some(stream) => Err(SourceError::Unsupported {
+            path: stream.reader.input().path.to_path_buf(),
+            problem: "a stream cannot be read from its middle on".into(),
+            hint: "write it to a file first",
+        }),
+    }
+}
+
+/// Two files of BAM or CRAM are not a pair of files.
+fn refuse_record_pairs(opened: &[Opened]) -> Result<(), SourceError> {
+    let records = opened.iter().find(|it| it.format.container.has_records());
+    match records.filter(|_| opened.len() > 1) {
+        None => Ok(()),
+        Some(it) => Err(SourceError::Unsupported {
+            path: it.reader.input().path.to_path_buf(),
+            problem: format!("{} with a second input", it.format.container.name()),
+            hint: "unaligned BAM and CRAM have both reads of a pair: give it as the only input",
+        }),
+    }
+}
