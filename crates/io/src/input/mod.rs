@@ -3,8 +3,8 @@
 //!
 //! * Open (`raw`, `reader`, `decode`): an input's first bytes name its compression.
 //! * Claim (`claim`, `window`): of a plain or BGZF file whoever is next takes a chunk.
-//! * Stream (`stream`, `poll`, `restart`): of all else, whoever comes first decompresses a block and
-//!   cuts it where a `Cut` says.
+//! * Stream (`stream`, `poll`, `restart`): of all else, whoever comes first decompresses a block
+//!   and cuts it where a `Cut` says.
 //! * Place (`place`): which bytes of its chunk a block owns, so that blocks join without gap or
 //!   overlap.
 //!
