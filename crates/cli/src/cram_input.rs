@@ -1,16 +1,18 @@
 //! CRAM as an input: the bases of the reference that it was written with, of which the header has
-//! each sequence's MD5.
+//! each sequence's MD5. They are read as they are needed where the FASTA has its `.fai`.
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
+use std::ops::Range;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use seqloom_cram::digest;
-use seqloom_cram::read::SequenceBases;
-use seqloom_format::bam::{Header, Reference};
+use seqloom_cram::read::{MOST_BASES, SequenceBases, sequence_digest};
+use seqloom_format::bam::{Header, Reference, hexadecimal};
 use seqloom_io::alignments::{AlignmentFormat, AlignmentSource};
-use seqloom_io::reference::load_found;
+use seqloom_io::reference::{ReferenceError, load_found};
+use seqloom_io::{IndexedFasta, TextScratch};
 use seqloom_prep::input::ReferenceSequences;
 use seqloom_runtime::memory::ByteSize;
 use seqloom_terminal::UsageError;
@@ -19,6 +21,8 @@ use seqloom_terminal::error::InputError;
 /// Containers of CRAM of which the memory of a worker has room: one that is inflated, and the
 /// records of four that wait and one that is being processed, which take a third more.
 const CONTAINERS_PER_WORKER: u64 = 8;
+/// Bases that a worker has in memory, with the ends of their lines as they are read.
+const WINDOW_BYTES: u64 = 2 * MOST_BASES as u64;
 /// Least limit of what a container of CRAM inflates to: several times what usual ones do.
 const MIN_CONTAINER_BYTES: u64 = 64 << 20;
 
@@ -36,27 +40,76 @@ enum Place {
     Held(usize),
     /// Loaded for this input.
     Own(usize),
+    /// In the file.
+    File(usize),
+    Nowhere,
 }
 
 /// Bases by the order of an input's header, in upper case.
 struct HeaderBases {
     held: Arc<ReferenceSequences>,
     own: Vec<Vec<u8>>,
+    file: Option<IndexedFasta>,
+    /// Those that nobody reads with.
+    scratches: Mutex<Vec<TextScratch>>,
     places: Vec<Place>,
+    /// The header's M5 of those that are in the file, and whether they have it.
+    stated: Vec<Option<String>>,
+    known: Vec<OnceLock<bool>>,
 }
 
 impl SequenceBases for HeaderBases {
-    fn bases(&self, index: usize) -> Option<&[u8]> {
-        let bases = match *self.places.get(index)? {
-            Place::Held(index) => self.held.sequences().get(index),
-            Place::Own(index) => self.own.get(index),
+    fn length(&self, index: usize) -> Option<usize> {
+        let length = match *self.places.get(index)? {
+            Place::File(sequence) => self.file.as_ref()?.length_bp(sequence) as usize,
+            _ => self.loaded(index)?.len(),
         };
         // Sequences have bases.
-        bases.map(Vec::as_slice).filter(|bases| !bases.is_empty())
+        Some(length).filter(|&length| length > 0)
+    }
+
+    fn read(&self, index: usize, places: Range<usize>, out: &mut Vec<u8>) -> Result<(), String> {
+        out.clear();
+        if let Some(bases) = self.loaded(index) {
+            out.extend_from_slice(bases.get(places).unwrap_or_default());
+            return Ok(());
+        }
+        let (Some(Place::File(sequence)), Some(file)) = (self.places.get(index), &self.file) else {
+            return Ok(());
+        };
+        let scratches = || self.scratches.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut scratch = scratches().pop().unwrap_or_default();
+        let places = places.start as u64..places.end as u64;
+        let read = file.fetch(&mut scratch, *sequence, places, out);
+        scratches().push(scratch);
+        out.make_ascii_uppercase();
+        read.map_err(|error| error.to_string())
+    }
+
+    fn is_known(&self, index: usize) -> Result<bool, String> {
+        let Some((stated, known)) = self.stated.get(index).zip(self.known.get(index)) else {
+            return Ok(true);
+        };
+        let Some(stated) = stated else { return Ok(true) };
+        if let Some(known) = known.get() {
+            return Ok(*known);
+        }
+        let digest = hexadecimal(&sequence_digest(self, index)?);
+        let is_known = digest.eq_ignore_ascii_case(stated);
+        Ok(*known.get_or_init(|| is_known))
     }
 }
 
 impl HeaderBases {
+    /// A sequence that is in memory.
+    fn loaded(&self, index: usize) -> Option<&[u8]> {
+        match *self.places.get(index)? {
+            Place::Held(index) => self.held.sequences().get(index).map(Vec::as_slice),
+            Place::Own(index) => self.own.get(index).map(Vec::as_slice),
+            Place::File(_) | Place::Nowhere => None,
+        }
+    }
+
     /// Those that `held` does not have are loaded from `fasta`.
     fn load(header: &Header, fasta: &Path, held: &Held<'_>) -> seqloom_terminal::Result<Self> {
         let known = held.references.iter().enumerate();
@@ -71,19 +124,55 @@ impl HeaderBases {
                     Place::Own(missing.len() - 1)
                 }
             };
-        let places = header.references().iter().map(place).collect();
-        let mut own = Vec::new();
+        let mut places: Vec<Place> = header.references().iter().map(place).collect();
+        let (mut own, mut file) = (Vec::new(), None);
         if !missing.is_empty() {
-            own = load_found(fasta, &missing)?.sequences;
-            own.iter_mut().for_each(|bases| bases.make_ascii_uppercase());
+            file = IndexedFasta::open_indexed(fasta)?;
+            if let Some(file) = &file {
+                for place in &mut places {
+                    if let Place::Own(index) = place {
+                        *place = place_in(file, &missing[*index])?;
+                    }
+                }
+            } else {
+                own = load_found(fasta, &missing)?.sequences;
+                own.iter_mut().for_each(|bases| bases.make_ascii_uppercase());
+            }
         }
-        Ok(Self { held: held.sequences.clone(), own, places })
+        let mut bases = Self {
+            held: held.sequences.clone(),
+            own,
+            file,
+            scratches: Mutex::default(),
+            known: places.iter().map(|_| OnceLock::new()).collect(),
+            places,
+            stated: header.stated_digests(),
+        };
+        let loaded = |index| bases.loaded(index).filter(|it| !it.is_empty()).map(digest);
+        header.check_sequence_digests(loaded).map_err(|error| InputError::new(fasta, error))?;
+        for (stated, place) in bases.stated.iter_mut().zip(&bases.places) {
+            if !matches!(place, Place::File(_)) {
+                *stated = None;
+            }
+        }
+        Ok(bases)
     }
 
     /// Memory that only this input needs.
     fn own_bytes(&self) -> u64 {
         self.own.iter().map(|bases| bases.capacity() as u64).sum()
     }
+}
+
+/// Where a sequence of a header is in a file.
+fn place_in(file: &IndexedFasta, reference: &Reference) -> Result<Place, ReferenceError> {
+    let Some(sequence) = file.find(reference.name.as_bytes()) else { return Ok(Place::Nowhere) };
+    let found = file.length_bp(sequence);
+    if found == 0 || found == u64::from(reference.length) {
+        return Ok(Place::File(sequence));
+    }
+    let (path, name, expected) = (file.path().to_owned(), reference.name.clone(), reference.length);
+    Err(ReferenceError::Length { path, name, found, expected })
 }
 
 /// Whether an input is CRAM.
@@ -121,9 +210,6 @@ pub(crate) fn refer(
         };
         let header = &source.headers()[input];
         let bases = HeaderBases::load(header, fasta, held)?;
-        header
-            .check_sequence_digests(|index| bases.bases(index).map(digest))
-            .map_err(|error| InputError::new(fasta, error))?;
         own_bytes += bases.own_bytes();
         source.refer(input, Arc::new(bases), fasta);
     }
@@ -142,7 +228,10 @@ pub(crate) fn max_container_bytes(memory: ByteSize, threads: NonZeroUsize) -> us
 }
 
 /// Memory of containers that inflate to `raw_bytes`: of each worker one as it is in the file and
-/// inflated, and the records of those that wait.
+/// inflated, the bases under its records, and the records of those that wait; nothing where there
+/// are none.
 pub(crate) fn waiting_bytes(raw_bytes: u64, threads: NonZeroUsize) -> u64 {
-    raw_bytes.saturating_mul(CONTAINERS_PER_WORKER).saturating_mul(threads.get() as u64)
+    let bases = if raw_bytes > 0 { WINDOW_BYTES } else { 0 };
+    let each = raw_bytes.saturating_mul(CONTAINERS_PER_WORKER).saturating_add(bases);
+    each.saturating_mul(threads.get() as u64)
 }

@@ -127,21 +127,34 @@ impl IndexedFasta {
     /// [`IndexedFastaError`].
     pub fn open(path: &Path) -> Result<Self, IndexedFastaError> {
         let text = RandomText::open(path)?;
-        let index_path = with_suffix(path, ".fai");
-        let (sequences, has_index) = match std::fs::read(&index_path) {
-            Ok(bytes) => {
-                let path = index_path.clone();
-                let malformed = |source| IndexedFastaError::Index { path, source };
-                (parse_fai(&bytes).map_err(malformed)?, true)
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => (build(path)?, false),
-            Err(source) => {
-                return Err(IndexedFastaError::ReadIndex { path: index_path, source });
-            }
-        };
+        match read_index(path)? {
+            Some(sequences) => Self::with_index(text, sequences, true),
+            None => Self::with_index(text, build(path)?, false),
+        }
+    }
+
+    /// Opens a FASTA, if it is plain or BGZF and its index is there.
+    ///
+    /// # Errors
+    /// [`IndexedFastaError`].
+    pub fn open_indexed(path: &Path) -> Result<Option<Self>, IndexedFastaError> {
+        let Some(sequences) = read_index(path)? else { return Ok(None) };
+        match RandomText::open(path) {
+            Ok(text) => Self::with_index(text, sequences, true).map(Some),
+            Err(TextError::NotRandom { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn with_index(
+        text: RandomText,
+        sequences: Vec<FaiEntry>,
+        has_index: bool,
+    ) -> Result<Self, IndexedFastaError> {
+        let index_path = with_suffix(text.path(), ".fai");
         let names = sequences.iter().enumerate();
         let by_name = names.map(|(number, it)| (it.name.clone(), number)).collect();
-        let is_index_old = has_index && is_older(&index_path, path);
+        let is_index_old = has_index && is_older(&index_path, text.path());
         let fasta = Self { text, sequences, by_name, index_path, is_index_old };
         if has_index {
             fasta.check_index()?;
@@ -209,8 +222,9 @@ impl IndexedFasta {
             }
             error => error.into(),
         })?;
-        out.retain(|byte| !matches!(byte, b'\n' | b'\r'));
-        if out.len() as u64 != region.end - region.start || out.contains(&b'>') {
+        join_lines(out, entry, region.start);
+        let is_other = memchr::memchr3(b'\n', b'\r', b'>', out).is_some();
+        if out.len() as u64 != region.end - region.start || is_other {
             return Err(self.other_index(format!("{} has other lines", lossy(&entry.name))));
         }
         Ok(())
@@ -270,6 +284,35 @@ fn is_header(text: &[u8], name: &[u8], starts_line: bool) -> bool {
     let is_whole = line.first().is_some_and(u8::is_ascii_whitespace);
     let newlines = memchr::memchr_iter(b'\n', line).count();
     (starts_line || blank > 0) && is_whole && newlines == 1 && line.ends_with(b"\n")
+}
+
+/// Takes line ends out of the text of a sequence from the base `start` on.
+fn join_lines(text: &mut Vec<u8>, entry: &FaiEntry, start: u64) {
+    let (bases, bytes) = (entry.line_bases as usize, entry.line_bytes as usize);
+    // A sequence has bases, and so have its lines.
+    let first = bases - start as usize % bases.max(1);
+    let mut kept = first.min(text.len());
+    let mut from = kept + (bytes - bases);
+    while from < text.len() {
+        let line = from..text.len().min(from + bases);
+        let count = line.len();
+        text.copy_within(line, kept);
+        (kept, from) = (kept + count, from + bytes);
+    }
+    text.truncate(kept);
+}
+
+/// The index that is next to a FASTA.
+fn read_index(path: &Path) -> Result<Option<Vec<FaiEntry>>, IndexedFastaError> {
+    let path = with_suffix(path, ".fai");
+    match std::fs::read(&path) {
+        Ok(bytes) => match parse_fai(&bytes) {
+            Ok(sequences) => Ok(Some(sequences)),
+            Err(source) => Err(IndexedFastaError::Index { path, source }),
+        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(IndexedFastaError::ReadIndex { path, source }),
+    }
 }
 
 /// The index of a FASTA that has none.

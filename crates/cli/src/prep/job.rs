@@ -387,18 +387,15 @@ fn reference(
         return Ok((sequences, Arc::default()));
     }
     let is_needed = arguments.mismatch_tags().is_some() || arguments.recalibration.counts();
-    let is_read = reads_cram && path.is_some();
-    if !is_needed && !is_compared && !is_read {
+    if !is_needed && !is_compared {
         return Ok(Default::default());
     }
     let missing = || UsageError("--known-sites needs --reference FASTA".to_owned());
     let path = path.ok_or_else(missing)?;
     let Loaded { mut sequences, missing } = reference::load_found(path, references)?;
-    if is_read {
+    if reads_cram {
         sequences.iter_mut().for_each(|bases| bases.make_ascii_uppercase());
     }
-    // What only a container refers to is missed by whoever decodes that.
-    let missing = if is_needed || is_compared { missing } else { Vec::new() };
     let missing = MissingSequences::new(path.to_owned(), references, &missing);
     Ok((Arc::new(ReferenceSequences::new(sequences)), Arc::new(missing)))
 }

@@ -19,6 +19,7 @@ mod cram;
 mod cram_hostile;
 mod cram_input;
 mod cram_reads;
+mod cram_reference;
 mod cram_shards;
 mod deflate_readers;
 mod determinism;

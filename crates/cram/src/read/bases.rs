@@ -5,6 +5,8 @@ use seqloom_format::bam::cigar::{DELETION, HARD_CLIP, INSERTION, MATCH, PADDING,
 use super::compression::CompressionHeader;
 use super::encodings::Streams;
 use super::error::Problem;
+use super::slice::SequenceBases;
+use super::window::Window;
 
 /// Longest MD: a read that deletes a tenth of a genome, and hostile ones that delete it many times.
 const MOST_MD_BYTES: usize = 256 << 20;
@@ -12,18 +14,16 @@ const MOST_MD_BYTES: usize = 256 << 20;
 /// Quality of bases that have none where others of their read have one, as samtools makes it.
 const DEFAULT_QUALITY: u8 = 30;
 
-/// Bases under a slice's reads.
-#[derive(Debug, Clone, Copy)]
+/// Bases under a read.
 pub(crate) struct Under<'a> {
-    pub(crate) bases: &'a [u8],
-    /// 0-based place of the first one.
-    pub(crate) first: i64,
+    pub(crate) window: &'a mut Window,
+    pub(crate) sequences: &'a dyn SequenceBases,
 }
 
 impl Under<'_> {
     #[inline]
-    fn base(&self, place: i64) -> Option<u8> {
-        self.bases.get(usize::try_from(place - self.first).ok()?).copied()
+    fn part(&mut self, place: i64, count: usize) -> Result<&[u8], Problem> {
+        self.window.part(place, count, self.sequences)
     }
 }
 
@@ -49,6 +49,17 @@ pub(crate) struct Aligned<'a> {
     pub(crate) length: usize,
     /// `None` where the file was written without a reference.
     pub(crate) under: Option<Under<'a>>,
+}
+
+impl Aligned<'_> {
+    /// The base at a place, if there is one that is known.
+    #[inline]
+    fn base(&mut self, place: i64) -> Result<Option<u8>, Problem> {
+        match &mut self.under {
+            Some(under) => Ok(under.part(place, 1)?.first().copied()),
+            None => Ok(None),
+        }
+    }
 }
 
 impl Read {
@@ -96,24 +107,27 @@ impl Read {
     }
 
     /// Appends bases that are those of the reference.
-    fn push_equal(&mut self, of: &Aligned<'_>, count: usize) -> Result<(), Problem> {
-        let place = self.end;
+    fn push_equal(&mut self, of: &mut Aligned<'_>, count: usize) -> Result<(), Problem> {
+        let mut place = self.end;
         self.end += count as i64;
         self.push_op(MATCH, count)?;
         let end = self.letters.len() + count;
-        if let Some(under) = of.under {
-            let offset = usize::try_from(place - under.first).unwrap_or(usize::MAX);
-            let bases = under.bases.get(offset..).unwrap_or_default();
-            let bases = &bases[..bases.len().min(count)];
-            self.letters.extend_from_slice(bases);
-            let mut rest = bases;
-            // An N is equal to nothing, as samtools counts.
-            while let Some(at) = memchr::memchr(b'N', rest) {
-                self.equal += at as u64;
-                self.push_mismatch(b'N');
-                rest = &rest[at + 1..];
+        if let Some(under) = &mut of.under {
+            while self.letters.len() < end {
+                let mut rest = under.part(place, end - self.letters.len())?;
+                if rest.is_empty() {
+                    break;
+                }
+                place += rest.len() as i64;
+                self.letters.extend_from_slice(rest);
+                // An N is equal to nothing, as samtools counts.
+                while let Some(at) = memchr::memchr(b'N', rest) {
+                    self.equal += at as u64;
+                    self.push_mismatch(b'N');
+                    rest = &rest[at + 1..];
+                }
+                self.equal += rest.len() as u64;
             }
-            self.equal += rest.len() as u64;
         }
         self.letters.resize(end, b'N');
         Ok(())
@@ -122,7 +136,7 @@ impl Read {
     /// Reads the features of a read, and with them all but its qualities.
     pub(crate) fn align(
         &mut self,
-        of: &Aligned<'_>,
+        of: &mut Aligned<'_>,
         header: &CompressionHeader,
         streams: &mut Streams,
     ) -> Result<(), Problem> {
@@ -156,7 +170,7 @@ impl Read {
         &mut self,
         code: u8,
         at: usize,
-        of: &Aligned<'_>,
+        of: &mut Aligned<'_>,
         header: &CompressionHeader,
         streams: &mut Streams,
     ) -> Result<(), Problem> {
@@ -168,7 +182,7 @@ impl Read {
         match code {
             b'X' => {
                 let code = series.substitution.byte(streams)?;
-                let theirs = of.under.and_then(|under| under.base(self.end));
+                let theirs = of.base(self.end)?;
                 let base = header.substitutions.base(theirs.unwrap_or(b'N'), code);
                 self.push_base(base, theirs)?;
             }
@@ -176,7 +190,7 @@ impl Read {
                 let base = series.base.byte(streams)?;
                 let quality = series.quality.byte(streams)?;
                 self.set_qualities(at, of.length, &[quality])?;
-                let theirs = of.under.and_then(|under| under.base(self.end));
+                let theirs = of.base(self.end)?;
                 self.push_base(base, theirs)?;
             }
             b'b' => {
@@ -234,40 +248,43 @@ impl Read {
     }
 
     /// Compares the bases from `start` on, which are written as they are.
-    fn compare(&mut self, start: usize, of: &Aligned<'_>) -> Result<(), Problem> {
+    fn compare(&mut self, start: usize, of: &mut Aligned<'_>) -> Result<(), Problem> {
         let count = self.letters.len() - start;
         let mut is_inside = true;
         for index in start..self.letters.len() {
             let ours = self.letters[index];
-            match of.under.map(|under| under.base(self.end)) {
-                Some(Some(theirs)) if theirs != ours || theirs == b'N' => {
-                    self.push_mismatch(theirs);
-                }
-                Some(Some(_)) => self.equal += 1,
+            match of.base(self.end)? {
+                Some(theirs) if theirs != ours || theirs == b'N' => self.push_mismatch(theirs),
+                Some(_) => self.equal += 1,
                 // Where the reference ends samtools ends the run, and what follows is no mismatch.
-                Some(None) if is_inside => {
+                None if is_inside && of.under.is_some() => {
                     self.end_equal();
                     is_inside = false;
                 }
-                _ => {}
+                None => {}
             }
             self.end += 1;
         }
         self.push_op(MATCH, count)
     }
 
-    fn push_deletion(&mut self, count: usize, of: &Aligned<'_>) -> Result<(), Problem> {
+    fn push_deletion(&mut self, count: usize, of: &mut Aligned<'_>) -> Result<(), Problem> {
         self.push_op(DELETION, count)?;
-        if let Some(under) = of.under {
-            let offset = usize::try_from(self.end - under.first).unwrap_or(usize::MAX);
-            let bases = under.bases.get(offset..).unwrap_or_default();
-            let bases = &bases[..bases.len().min(count)];
-            if self.md.len() + bases.len() > MOST_MD_BYTES {
-                return Err(Problem::TooLarge(MOST_MD_BYTES));
-            }
+        if let Some(under) = &mut of.under {
             self.end_equal();
             self.md.push(b'^');
-            self.md.extend_from_slice(bases);
+            let (mut place, mut left) = (self.end, count);
+            while left > 0 {
+                let bases = under.part(place, left)?;
+                if bases.is_empty() {
+                    break;
+                }
+                if self.md.len() + bases.len() > MOST_MD_BYTES {
+                    return Err(Problem::TooLarge(MOST_MD_BYTES));
+                }
+                self.md.extend_from_slice(bases);
+                (place, left) = (place + bases.len() as i64, left - bases.len());
+            }
         }
         self.mismatches += count as u64;
         self.end += count as i64;

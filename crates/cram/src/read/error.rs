@@ -82,6 +82,14 @@ pub enum Problem {
         /// Last base.
         end: i64,
     },
+    /// The bases of a sequence cannot be read.
+    #[error("the bases of sequence {sequence} cannot be read: {reason}")]
+    Bases {
+        /// Index of the sequence.
+        sequence: i32,
+        /// Why not.
+        reason: String,
+    },
 }
 
 impl Problem {

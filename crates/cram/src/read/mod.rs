@@ -26,6 +26,7 @@ mod look;
 mod mates;
 mod records;
 mod slice;
+mod window;
 
 #[cfg(test)]
 pub(crate) mod tests;
@@ -36,15 +37,15 @@ use cursor::Cursor;
 use encodings::{Slots, Streams};
 use records::{Context, RecordReader};
 use slice::{SliceHeader, read_blocks};
-
-use self::bases::Under;
+use window::Window;
 
 pub use container::{ContainerHead, DEFINITION_BYTES, HEAD_BYTES, check_definition, header_text};
 pub use error::{Fault, Problem};
 pub use index::{BadLine, ContainerPlace, first_container};
 pub use look::Wants;
 pub use records::Sources;
-pub use slice::SequenceBases;
+pub use slice::{SequenceBases, sequence_digest};
+pub use window::MOST_BASES;
 
 /// One worker's decoder.
 pub struct Decoder {
@@ -55,6 +56,7 @@ pub struct Decoder {
     records: RecordReader,
     header: Vec<u8>,
     embedded: Vec<u8>,
+    window: Window,
 }
 
 impl Decoder {
@@ -70,6 +72,7 @@ impl Decoder {
             records: RecordReader::default(),
             header: Vec::new(),
             embedded: Vec::new(),
+            window: Window::default(),
         }
     }
 
@@ -155,15 +158,17 @@ impl Decoder {
         let (slots, streams) = (&self.slots, &mut self.streams);
         let (inflater, embedded) = (&mut self.inflater, &mut self.embedded);
         read_blocks(&slice, cursor, head.head_bytes, slots, inflater, streams, embedded)?;
-        let under = if slice.is_embedded() {
-            let first = i64::from(slice.start) - 1;
-            Some(Under { bases: &self.embedded, first })
-        } else {
-            under_slice(header, &slice, sources).map_err(at)?
-        };
+        let window = &mut self.window;
+        window.clear();
+        let has_bases = slice.is_embedded() || (header.needs_reference && slice.reference_id >= 0);
+        if slice.is_embedded() {
+            window.embed(i64::from(slice.start) - 1, embedded);
+        } else if has_bases {
+            slice.go_to(window, sources.sequences).map_err(at)?;
+        }
         let most = out.len().saturating_add(self.most_bytes);
-        let context = Context { header, slice: &slice, sources, under, most };
-        self.records.read_all(&context, streams, out).map_err(at)?;
+        let context = Context { header, slice: &slice, sources, has_bases, most };
+        self.records.read_all(&context, window, streams, out).map_err(at)?;
         Ok(slice.records)
     }
 }
@@ -178,20 +183,4 @@ pub fn decompress(method: u8, bytes: &[u8], raw_bytes: usize) -> Result<Vec<u8>,
     inflater.left_bytes = raw_bytes;
     let mut out = Vec::new();
     inflater.decompress(method, bytes, raw_bytes, &mut out).map(|()| out)
-}
-
-/// The bases of the sequence that a slice is on, if they are those of the writer.
-fn under_slice<'a>(
-    header: &CompressionHeader,
-    slice: &SliceHeader,
-    sources: Sources<'a>,
-) -> Result<Option<Under<'a>>, Problem> {
-    let Ok(index) = usize::try_from(slice.reference_id) else { return Ok(None) };
-    if !header.needs_reference {
-        return Ok(None);
-    }
-    let sequence = slice.reference_id;
-    let bases = sources.sequences.bases(index).ok_or(Problem::NoReference { sequence })?;
-    slice.check_digest(bases)?;
-    Ok(Some(Under { bases, first: 0 }))
 }

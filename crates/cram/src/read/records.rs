@@ -7,7 +7,8 @@ use super::compression::CompressionHeader;
 use super::encodings::Streams;
 use super::error::Problem;
 use super::mates::{self, Placed};
-use super::slice::{SequenceBases, SliceHeader};
+use super::slice::{SequenceBases, SliceHeader, check_known};
+use super::window::Window;
 use crate::container::SEVERAL_REFERENCES;
 
 /// Bits of CF.
@@ -59,8 +60,8 @@ pub(crate) struct Context<'a> {
     pub(crate) header: &'a CompressionHeader,
     pub(crate) slice: &'a SliceHeader,
     pub(crate) sources: Sources<'a>,
-    /// Bases of a slice of one reference.
-    pub(crate) under: Option<Under<'a>>,
+    /// Of a slice of one reference: the window is at its bases.
+    pub(crate) has_bases: bool,
     /// Bytes that the records may take.
     pub(crate) most: usize,
 }
@@ -100,6 +101,7 @@ impl RecordReader {
     pub(crate) fn read_all(
         &mut self,
         context: &Context<'_>,
+        window: &mut Window,
         streams: &mut Streams,
         out: &mut Vec<u8>,
     ) -> Result<(), Problem> {
@@ -107,8 +109,10 @@ impl RecordReader {
         self.numbers.clear();
         let mut last = context.slice.start;
         for index in 0..context.slice.records {
-            self.read_one(index as usize, &mut last, context, streams, out).map_err(|problem| {
-                Problem::Record { record: index.saturating_add(1), problem: Box::new(problem) }
+            let read = self.read_one(index as usize, &mut last, context, window, streams, out);
+            read.map_err(|problem| {
+                let record = index.saturating_add(1);
+                Problem::Record { record, problem: Box::new(problem) }
             })?;
         }
         mates::resolve(&self.placed, out)
@@ -119,6 +123,7 @@ impl RecordReader {
         index: usize,
         last: &mut i32,
         context: &Context<'_>,
+        window: &mut Window,
         streams: &mut Streams,
         out: &mut Vec<u8>,
     ) -> Result<(), Problem> {
@@ -154,7 +159,7 @@ impl RecordReader {
         }
         let next = self.read_mate(index, &mut fields, context, streams)?;
         self.read_tags(&mut fields, context, streams)?;
-        self.read_bases(&mut fields, context, streams)?;
+        self.read_bases(&mut fields, context, window, streams)?;
         self.push_made_tags(&fields, context)?;
         let body = out.len() + 4;
         self.push_body(&fields, context.most, out)?;
@@ -252,7 +257,8 @@ impl RecordReader {
         self.tags.clear();
         let line = context.header.series.tag_line.number(streams)?;
         let line = usize::try_from(line).ok().and_then(|line| context.header.lines.get(line));
-        for tag in line.ok_or(Problem::Malformed("a line of tags is not in the dictionary"))? {
+        let no_line = || Problem::Malformed("a line of tags is not in the dictionary");
+        for tag in line.ok_or_else(no_line)? {
             fields.has_md |= tag.key.starts_with(b"MD");
             fields.has_nm |= tag.key.starts_with(b"NM");
             let start = self.tags.len();
@@ -278,19 +284,22 @@ impl RecordReader {
         &mut self,
         fields: &mut Fields,
         context: &Context<'_>,
+        window: &mut Window,
         streams: &mut Streams,
     ) -> Result<(), Problem> {
         let series = &context.header.series;
         self.read.clear();
         if fields.flags & Flags::UNMAPPED == 0 {
-            let under = match context.slice.reference_id {
-                SEVERAL_REFERENCES => under_one(fields.reference_id, context)?,
-                _ => context.under,
+            fields.has_reference = match context.slice.reference_id {
+                SEVERAL_REFERENCES => go_to(fields.reference_id, context, window)?,
+                _ => context.has_bases,
             };
-            fields.has_reference = under.is_some();
             let (start, length) = (i64::from(fields.position), fields.length);
-            let aligned = Aligned { start, length, under };
-            self.read.align(&aligned, context.header, streams)?;
+            window.begin(start);
+            let sequences = context.sources.sequences;
+            let under = fields.has_reference.then_some(Under { window, sequences });
+            let mut aligned = Aligned { start, length, under };
+            self.read.align(&mut aligned, context.header, streams)?;
             fields.mapping_quality = series.mapping_quality.number(streams)? as u8;
         } else if fields.cram_flags & HAS_NO_BASES == 0 {
             series.base.bytes(fields.length, streams, &mut self.read.letters)?;
@@ -325,9 +334,9 @@ impl RecordReader {
         if fields.read_group >= 0 {
             let group = context.sources.read_groups.get(fields.read_group as usize);
             let no_group =
-                Problem::Malformed("a record is of a read group that the header has not");
+                || Problem::Malformed("a record is of a read group that the header has not");
             self.tags.extend_from_slice(b"RGZ");
-            self.tags.extend_from_slice(group.ok_or(no_group)?);
+            self.tags.extend_from_slice(group.ok_or_else(no_group)?);
             self.tags.push(0);
         }
         Ok(())
@@ -391,15 +400,16 @@ impl RecordReader {
     }
 }
 
-/// Bases under a record of a slice of several references.
-fn under_one<'a>(reference_id: i32, context: &Context<'a>) -> Result<Option<Under<'a>>, Problem> {
-    let Ok(index) = usize::try_from(reference_id) else { return Ok(None) };
-    if !context.header.needs_reference {
-        return Ok(None);
+/// Has the window be at the bases under a record of a slice of several references; whether there
+/// are some.
+fn go_to(sequence: i32, context: &Context<'_>, window: &mut Window) -> Result<bool, Problem> {
+    if sequence < 0 || !context.header.needs_reference {
+        return Ok(false);
     }
-    let bases = context.sources.sequences.bases(index);
-    let bases = bases.ok_or(Problem::NoReference { sequence: reference_id })?;
-    Ok(Some(Under { bases, first: 0 }))
+    if window.go_to(sequence, context.sources.sequences)? {
+        check_known(sequence, window.length(), context.sources.sequences)?;
+    }
+    Ok(true)
 }
 
 fn push_nm(mismatches: u64, tags: &mut Vec<u8>) {

@@ -1,15 +1,32 @@
 //! Slices: their headers, blocks and references.
 
+use std::ops::Range;
+
+use md5::{Digest, Md5};
+
 use super::blocks::{Block, CORE, EXTERNAL, Inflater, SLICE_HEADER};
 use super::cursor::Cursor;
 use super::encodings::{Slots, Streams};
 use super::error::{Fault, Problem};
-use crate::container::digest;
+use super::window::{MOST_BASES, Window};
 
 /// Bases of the sequences of a header.
 pub trait SequenceBases {
-    /// Bases of a sequence, upper case; `None` if they are not known.
-    fn bases(&self, index: usize) -> Option<&[u8]>;
+    /// Number of a sequence's bases; `None` if they are not known.
+    fn length(&self, index: usize) -> Option<usize>;
+
+    /// Replaces `out` by the bases of a sequence at these places, which it has, in upper case.
+    ///
+    /// # Errors
+    /// Why they cannot be read.
+    fn read(&self, index: usize, places: Range<usize>, out: &mut Vec<u8>) -> Result<(), String>;
+
+    /// Whether a sequence is the one of the header's M5, as far as there is one; for slices without
+    /// an MD5 of their own.
+    ///
+    /// # Errors
+    /// Why its bases cannot be read.
+    fn is_known(&self, index: usize) -> Result<bool, String>;
 }
 
 /// What a slice is of.
@@ -48,18 +65,58 @@ impl SliceHeader {
         self.embedded >= 0
     }
 
-    /// Refuses bases that are not those of the writer. Zeros are no MD5.
-    pub(crate) fn check_digest(&self, bases: &[u8]) -> Result<(), Problem> {
-        if self.digest == [0; 16] || self.reference_id < 0 {
-            return Ok(());
+    /// Has `window` be at its own sequence, and refuses bases that are not those of the writer.
+    pub(crate) fn go_to(
+        &self,
+        window: &mut Window,
+        sequences: &dyn SequenceBases,
+    ) -> Result<(), Problem> {
+        let sequence = self.reference_id;
+        window.go_to(sequence, sequences)?;
+        // Zeros are no MD5.
+        if self.digest == [0; 16] {
+            return check_known(sequence, window.length(), sequences);
         }
-        let first = usize::try_from(self.start - 1).unwrap_or(0).min(bases.len());
-        let last = first.saturating_add(usize::try_from(self.span).unwrap_or(0)).min(bases.len());
-        if digest(&bases[first..last]) == self.digest {
+        let length = window.length();
+        let first = usize::try_from(self.start - 1).unwrap_or(0).min(length);
+        let last = first.saturating_add(usize::try_from(self.span).unwrap_or(0)).min(length);
+        let mut digest = Md5::new();
+        for start in (first..last).step_by(MOST_BASES) {
+            digest.update(window.load(start..last, sequences)?);
+        }
+        if digest.finalize()[..] == self.digest {
             return Ok(());
         }
         let (start, end) = (first as i64 + 1, last as i64);
-        Err(Problem::OtherReference { sequence: self.reference_id, start, end })
+        Err(Problem::OtherReference { sequence, start, end })
+    }
+}
+
+/// The MD5 of a sequence, as the M5 of a header's @SQ line has it.
+///
+/// # Errors
+/// Why its bases cannot be read.
+pub fn sequence_digest(sequences: &dyn SequenceBases, index: usize) -> Result<[u8; 16], String> {
+    let length = sequences.length(index).unwrap_or(0);
+    let (mut digest, mut bases) = (Md5::new(), Vec::new());
+    for start in (0..length).step_by(MOST_BASES) {
+        sequences.read(index, start..length.min(start + MOST_BASES), &mut bases)?;
+        digest.update(&bases);
+    }
+    Ok(digest.finalize().into())
+}
+
+/// Refuses a sequence that is not the one of the header's M5.
+pub(crate) fn check_known(
+    sequence: i32,
+    length: usize,
+    sequences: &dyn SequenceBases,
+) -> Result<(), Problem> {
+    let index = usize::try_from(sequence).unwrap_or(usize::MAX);
+    match sequences.is_known(index) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(Problem::OtherReference { sequence, start: 1, end: length as i64 }),
+        Err(reason) => Err(Problem::Bases { sequence, reason }),
     }
 }
 

@@ -39,6 +39,14 @@ impl Header {
         Ok(())
     }
 
+    /// The M5 of every @SQ line.
+    #[must_use]
+    pub fn stated_digests(&self) -> Vec<Option<String>> {
+        let lines = self.lines().filter(|it| line::kind(it) == b"SQ");
+        let stated = |text| line::value(text, *b"M5");
+        lines.map(|it| Some(String::from_utf8_lossy(stated(it)?).into_owned())).collect()
+    }
+
     /// Gives every @SQ line the M5 of its sequence, in their order; those that have one keep it.
     ///
     /// # Errors
@@ -60,7 +68,9 @@ impl Header {
     }
 }
 
-fn hexadecimal(digest: &[u8; 16]) -> String {
+/// An MD5 as M5 has it.
+#[must_use]
+pub fn hexadecimal(digest: &[u8; 16]) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -1,5 +1,6 @@
 //! One input of CRAM: its header, its containers and what their records refer to.
 
+use std::ops::Range;
 use std::path::PathBuf;
 
 use seqloom_cram::EOF_CONTAINER;
@@ -62,8 +63,17 @@ pub(crate) struct CramInput {
 struct NoBases;
 
 impl SequenceBases for NoBases {
-    fn bases(&self, _: usize) -> Option<&[u8]> {
+    fn length(&self, _: usize) -> Option<usize> {
         None
+    }
+
+    fn read(&self, _: usize, _: Range<usize>, out: &mut Vec<u8>) -> Result<(), String> {
+        out.clear();
+        Ok(())
+    }
+
+    fn is_known(&self, _: usize) -> Result<bool, String> {
+        Ok(true)
     }
 }
 
@@ -279,6 +289,11 @@ impl CramInput {
                 ),
                 OTHER,
             ),
+            (Problem::Bases { sequence, reason }, _) => {
+                let name = name(*sequence);
+                let problem = format!("the bases of sequence {name} cannot be read: {reason}");
+                return ContainerFault { byte: *byte as u64, problem, hint: None };
+            }
             _ => return ContainerFault::of(*byte, problem),
         };
         ContainerFault { byte: *byte as u64, problem, hint: Some(hint) }

@@ -7,6 +7,7 @@ mod written;
 
 use std::collections::HashMap;
 use std::fs;
+use std::ops::Range;
 use std::path::Path;
 
 use seqloom_format::bam::{Header, RecordRef, framed_records};
@@ -24,8 +25,18 @@ const MOST_BYTES: usize = 256 << 20;
 struct Bases(Vec<Option<Vec<u8>>>);
 
 impl SequenceBases for Bases {
-    fn bases(&self, index: usize) -> Option<&[u8]> {
-        self.0.get(index)?.as_deref()
+    fn length(&self, index: usize) -> Option<usize> {
+        self.0.get(index)?.as_ref().map(Vec::len)
+    }
+
+    fn read(&self, index: usize, places: Range<usize>, out: &mut Vec<u8>) -> Result<(), String> {
+        out.clear();
+        out.extend_from_slice(&self.0[index].as_ref().unwrap()[places]);
+        Ok(())
+    }
+
+    fn is_known(&self, _: usize) -> Result<bool, String> {
+        Ok(true)
     }
 }
 
