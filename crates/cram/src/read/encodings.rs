@@ -16,6 +16,11 @@ const GAMMA: i32 = 9;
 /// Values of one encoding are mixed with others in its block: bits of the core.
 const MISSING: Problem = Problem::Malformed("a series that is needed has no encoding");
 
+/// Made where it is needed alone: to drop one for each value takes time.
+fn ends() -> Problem {
+    Problem::Ends("a block of a series")
+}
+
 /// External blocks, by the order in which encodings name them.
 #[derive(Debug, Default)]
 pub(crate) struct Slots {
@@ -80,7 +85,7 @@ impl Streams {
     fn append(&mut self, slot: usize, count: usize, out: &mut Vec<u8>) -> Result<(), Problem> {
         let stream = &mut self.external[slot];
         let end = stream.at.saturating_add(count);
-        let taken = stream.bytes.get(stream.at..end).ok_or(Problem::Ends("a block of a series"))?;
+        let taken = stream.bytes.get(stream.at..end).ok_or_else(ends)?;
         out.extend_from_slice(taken);
         stream.at = end;
         Ok(())
@@ -258,7 +263,7 @@ impl Encoding {
                 let stream = &mut streams.external[*slot];
                 let byte = stream.bytes.get(stream.at).copied();
                 stream.at += 1;
-                byte.ok_or(Problem::Ends("a block of a series"))
+                byte.ok_or_else(ends)
             }
             other => Ok(other.number(streams)? as u8),
         }
@@ -327,8 +332,7 @@ impl ArrayEncoding {
             Self::Stopped(stop, slot) => {
                 let stream = &mut streams.external[*slot];
                 let rest = stream.bytes.get(stream.at..).unwrap_or_default();
-                let ends = Problem::Ends("a block of a series");
-                let length = memchr::memchr(*stop, rest).ok_or(ends)?;
+                let length = memchr::memchr(*stop, rest).ok_or_else(ends)?;
                 if length > most {
                     return Err(Problem::TooLarge(most));
                 }

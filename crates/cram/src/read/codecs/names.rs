@@ -17,6 +17,11 @@ const MOST_PLACES: usize = 256;
 
 const CORRUPT: Problem = Problem::Corrupt("name-tokenised");
 
+/// Made where it is needed alone: to drop one for each token takes time.
+fn corrupt() -> Problem {
+    CORRUPT
+}
+
 /// A stream of one place and kind.
 #[derive(Debug, Clone, Default)]
 struct Stream {
@@ -57,8 +62,8 @@ impl Streams {
             }
             let buffer = if head & SAME_AS != 0 {
                 let [place, kind] = cursor.array()?;
-                let same = streams.places.get(usize::from(place)).ok_or(CORRUPT)?;
-                same.get(usize::from(kind)).and_then(|it| it.buffer).ok_or(CORRUPT)?
+                let same = streams.places.get(usize::from(place)).ok_or_else(corrupt)?;
+                same.get(usize::from(kind)).and_then(|it| it.buffer).ok_or_else(corrupt)?
             } else {
                 let size = cursor.uint7()?;
                 let data = cursor.take(size)?;
@@ -69,16 +74,16 @@ impl Streams {
                 streams.buffers.push(bytes);
                 streams.buffers.len() - 1
             };
-            let place = streams.places.last_mut().ok_or(CORRUPT)?;
+            let place = streams.places.last_mut().ok_or_else(corrupt)?;
             place[kind] = Stream { buffer: Some(buffer), ..Stream::default() };
         }
         Ok(streams)
     }
 
     fn take(&mut self, place: usize, kind: usize, count: usize) -> Result<&[u8], Problem> {
-        let stream = &mut self.places.get_mut(place).ok_or(CORRUPT)?[kind];
-        let buffer = &self.buffers[stream.buffer.ok_or(CORRUPT)?];
-        let taken = buffer.get(stream.at..stream.at + count).ok_or(CORRUPT)?;
+        let stream = &mut self.places.get_mut(place).ok_or_else(corrupt)?[kind];
+        let buffer = &self.buffers[stream.buffer.ok_or_else(corrupt)?];
+        let taken = buffer.get(stream.at..stream.at + count).ok_or_else(corrupt)?;
         stream.at += count;
         Ok(taken)
     }
@@ -93,15 +98,15 @@ impl Streams {
     }
 
     fn text(&mut self, place: usize) -> Result<&[u8], Problem> {
-        let stream = &self.places.get(place).ok_or(CORRUPT)?[usize::from(STRING)];
-        let buffer = &self.buffers[stream.buffer.ok_or(CORRUPT)?];
-        let rest = buffer.get(stream.at..).ok_or(CORRUPT)?;
-        let length = memchr::memchr(0, rest).ok_or(CORRUPT)?;
+        let stream = &self.places.get(place).ok_or_else(corrupt)?[usize::from(STRING)];
+        let buffer = &self.buffers[stream.buffer.ok_or_else(corrupt)?];
+        let rest = buffer.get(stream.at..).ok_or_else(corrupt)?;
+        let length = memchr::memchr(0, rest).ok_or_else(corrupt)?;
         Ok(&self.take(place, usize::from(STRING), length + 1)?[..length])
     }
 
     fn kind(&mut self, place: usize) -> Result<u8, Problem> {
-        let stream = &mut self.places.get_mut(place).ok_or(CORRUPT)?[usize::from(TYPE)];
+        let stream = &mut self.places.get_mut(place).ok_or_else(corrupt)?[usize::from(TYPE)];
         match (stream.buffer, stream.implied) {
             (Some(_), _) => self.byte(place, TYPE.into()),
             (None, Some(first)) => {
@@ -145,7 +150,7 @@ impl Names {
     /// Whether so many bytes and a NUL have room.
     fn check_room(&self, size: usize) -> Result<(), Problem> {
         let has_room = size < self.most - self.text.len().min(self.most);
-        has_room.then_some(()).ok_or(CORRUPT)
+        has_room.then_some(()).ok_or_else(corrupt)
     }
 
     fn push_text(&mut self, text: &[u8]) -> Result<(), Problem> {
@@ -191,7 +196,7 @@ impl Names {
         };
         let (start, tokens) = (self.text.len(), self.tokens.len());
         if kind == DUPLICATE {
-            let [text, tokens] = base.ok_or(CORRUPT)?;
+            let [text, tokens] = base.ok_or_else(corrupt)?;
             self.push_again(text)?;
             self.names.push([start..self.text.len(), tokens]);
         } else {
@@ -234,12 +239,12 @@ impl Names {
                     TokenKind::Padded(number)
                 }
                 DELTA | DELTA_0 => {
-                    let before = before.ok_or(CORRUPT)?;
+                    let before = before.ok_or_else(corrupt)?;
                     let more = u32::from(streams.byte(place, kind.into())?);
                     self.push_sum(kind, before, more)?
                 }
                 MATCH => {
-                    let before = before.ok_or(CORRUPT)?;
+                    let before = before.ok_or_else(corrupt)?;
                     self.push_again(before.start..before.end)?;
                     before.kind
                 }

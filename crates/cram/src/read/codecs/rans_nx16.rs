@@ -9,6 +9,10 @@ use crate::read::error::Problem;
 pub(crate) const MANY_STATES: u8 = 4;
 /// Smallest state.
 const LOWEST: u32 = 1 << 15;
+/// Most bytes that a turn of states takes.
+const TURN_BYTES: usize = 64;
+/// Symbols of a state that are put together before they go where they belong.
+const TILE: usize = 64;
 const NAME: &str = "rANS Nx16";
 const CORRUPT: Problem = Problem::Corrupt(NAME);
 const WHAT: &str = "a rANS Nx16 block";
@@ -209,6 +213,12 @@ struct Renewal<'a> {
 }
 
 impl Renewal<'_> {
+    /// The bytes of a turn of states, if there are as many as it may take.
+    #[inline(always)]
+    fn turn(&self) -> Option<&[u8; TURN_BYTES]> {
+        self.bytes.get(self.at..).and_then(<[u8]>::first_chunk)
+    }
+
     #[inline(always)]
     fn renew(&mut self, state: &mut u32) {
         if *state < LOWEST {
@@ -222,6 +232,18 @@ impl Renewal<'_> {
     fn finish(&self) -> Result<(), Problem> {
         if self.at > self.bytes.len() { Err(Problem::Ends(WHAT)) } else { Ok(()) }
     }
+}
+
+/// Fills up a state by the bytes of its turn of which `used` are used. Which states need it is as
+/// good as random, so no branch depends on it.
+#[inline(always)]
+fn renew_within(state: &mut u32, turn: &[u8; TURN_BYTES], used: &mut usize) {
+    let at = *used & (TURN_BYTES - 2);
+    let word = u16::from_le_bytes([turn[at], turn[at + 1]]);
+    let is_low = *state < LOWEST;
+    let filled = *state << 16 | u32::from(word);
+    *state = if is_low { filled } else { *state };
+    *used += 2 * usize::from(is_low);
 }
 
 fn read_states<const N: usize>(cursor: &mut Cursor<'_>) -> Result<[u32; N], Problem> {
@@ -241,9 +263,19 @@ fn order_0<const N: usize>(
     let mut renewal = Renewal { bytes: cursor.rest(), at: 0 };
     let mut chunks = out.chunks_exact_mut(N);
     for chunk in &mut chunks {
-        for (out, state) in chunk.iter_mut().zip(&mut states) {
-            *out = slots.step(state, MOST_BITS);
-            renewal.renew(state);
+        let lanes = chunk.iter_mut().zip(&mut states);
+        if let Some(turn) = renewal.turn() {
+            let mut used = 0;
+            for (out, state) in lanes {
+                *out = slots.step(state, MOST_BITS);
+                renew_within(state, turn, &mut used);
+            }
+            renewal.at += used;
+        } else {
+            for (out, state) in lanes {
+                *out = slots.step(state, MOST_BITS);
+                renewal.renew(state);
+            }
         }
     }
     for (out, state) in chunks.into_remainder().iter_mut().zip(&mut states) {
@@ -259,15 +291,55 @@ fn order_1<const N: usize>(
     bits: u32,
     out: &mut [u8],
 ) -> Result<(), Problem> {
+    // Those that writers have: a shift by a constant is less work.
+    match bits {
+        10 => order_1_of::<N>(cursor, contexts, 10, out),
+        12 => order_1_of::<N>(cursor, contexts, 12, out),
+        bits => order_1_of::<N>(cursor, contexts, bits, out),
+    }
+}
+
+#[inline(always)]
+fn order_1_of<const N: usize>(
+    cursor: &mut Cursor<'_>,
+    contexts: &Contexts,
+    bits: u32,
+    out: &mut [u8],
+) -> Result<(), Problem> {
     let mut states = read_states::<N>(cursor)?;
     let mut renewal = Renewal { bytes: cursor.rest(), at: 0 };
     let part = out.len() / N;
     let mut before = [0; N];
-    for at in 0..part {
-        for (index, (before, state)) in before.iter_mut().zip(&mut states).enumerate() {
-            *before = contexts.step(*before, state, bits);
-            out[index * part + at] = *before;
-            renewal.renew(state);
+    let mut tile = [[0; N]; TILE];
+    for start in (0..part).step_by(TILE) {
+        let turns = TILE.min(part - start);
+        for row in &mut tile[..turns] {
+            let mut used = 0;
+            if let Some(turn) = renewal.turn() {
+                let (befores, states) =
+                    (before.as_chunks_mut::<4>().0, states.as_chunks_mut::<4>().0);
+                let rows = row.as_chunks_mut::<4>().0;
+                for ((before, state), out) in befores.iter_mut().zip(states).zip(rows) {
+                    for lane in 0..4 {
+                        before[lane] = contexts.step(before[lane], &mut state[lane], bits);
+                        out[lane] = before[lane];
+                        renew_within(&mut state[lane], turn, &mut used);
+                    }
+                }
+                renewal.at += used;
+            } else {
+                for (before, state) in before.iter_mut().zip(&mut states) {
+                    *before = contexts.step(*before, state, bits);
+                    renewal.renew(state);
+                }
+                *row = before;
+            }
+        }
+        for index in 0..N {
+            let own = &mut out[index * part + start..][..turns];
+            for (out, row) in own.iter_mut().zip(&tile) {
+                *out = row[index];
+            }
         }
     }
     let (state, before) = (&mut states[N - 1], &mut before[N - 1]);

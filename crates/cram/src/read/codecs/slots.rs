@@ -1,5 +1,6 @@
-//! Frequencies as a decoder of rANS wants them: by the low bits of a state, its symbol and what
-//! the state becomes.
+//! Frequencies as a decoder of rANS wants them: by the low bits of a state its symbol, and by the
+//! symbol what the state becomes. Of a context that is 5 KiB, so that the usual contexts of
+//! qualities fit the first cache; a table of both by the low bits does not.
 
 use crate::read::error::Problem;
 
@@ -7,14 +8,16 @@ use crate::read::error::Problem;
 pub(crate) const MOST_BITS: u32 = 12;
 const SLOTS: usize = 1 << MOST_BITS;
 
-/// One context: by slot the symbol (8 bits), the slot's distance from the symbol's first one (12),
-/// and the symbol's frequency less 1 (12).
+/// One context: the symbols by slot, and by symbol its frequency and its first slot (12 bits).
 #[derive(Clone)]
-pub(crate) struct Slots([u32; SLOTS]);
+pub(crate) struct Slots {
+    symbols: [u8; SLOTS],
+    codes: [u32; 256],
+}
 
 impl Slots {
     pub(crate) fn new() -> Self {
-        Self([0; SLOTS])
+        Self { symbols: [0; SLOTS], codes: [0; 256] }
     }
 
     /// Gives each symbol as many slots as it has frequency, in the order in which they come. What
@@ -24,14 +27,14 @@ impl Slots {
         frequencies: impl Iterator<Item = (u8, u32)>,
         bits: u32,
     ) -> Result<(), Problem> {
-        let slots = &mut self.0[..1 << bits.min(MOST_BITS)];
+        let slots = &mut self.symbols[..1 << bits.min(MOST_BITS)];
+        self.codes[0] = 0;
         let mut start = 0;
         for (symbol, frequency) in frequencies {
             let end = start + frequency as usize;
             let own = slots.get_mut(start..end).ok_or(Problem::Corrupt("rANS"))?;
-            for (slot, distance) in own.iter_mut().zip(0_u32..) {
-                *slot = (frequency - 1) << 20 | distance << 8 | u32::from(symbol);
-            }
+            own.fill(symbol);
+            self.codes[usize::from(symbol)] = frequency << 12 | start as u32;
             start = end;
         }
         slots[start..].fill(0);
@@ -42,10 +45,11 @@ impl Slots {
     #[inline(always)]
     pub(crate) fn step(&self, state: &mut u32, bits: u32) -> u8 {
         let slot = *state & ((1 << bits) - 1);
-        let entry = self.0[slot as usize & (SLOTS - 1)];
-        let (frequency, distance) = ((entry >> 20) + 1, entry >> 8 & 0xfff);
-        *state = frequency.wrapping_mul(*state >> bits).wrapping_add(distance);
-        entry as u8
+        let symbol = self.symbols[slot as usize & (SLOTS - 1)];
+        let code = self.codes[usize::from(symbol)];
+        let distance = slot.wrapping_sub(code & 0xfff);
+        *state = (code >> 12).wrapping_mul(*state >> bits).wrapping_add(distance);
+        symbol
     }
 }
 
