@@ -35,12 +35,12 @@ pub(crate) struct OutputArguments {
     /// Inflate each block of BAM again and compare
     #[arg(long, hide = true)]
     check_deflate: bool,
-    /// Version of CRAM: files of 3.1 are smaller; htsjdk, and so Picard and GATK, reads 3.0 alone
-    /// [default: 3.0]
+    /// Version of CRAM: files of 3.1 are smaller; Picard 3.5 and GATK 4.7 read both, Picard 2.27
+    /// 3.0 alone [default: 3.0]
     #[arg(long, value_name = "VERSION", value_enum)]
     pub(crate) cram_version: Option<CramVersion>,
-    /// Keep tags NM and MD in CRAM, which readers of samtools make again from the reference and
-    /// Picard and GATK do not
+    /// Keep tags NM and MD in CRAM, which samtools, Picard 3.5 and GATK 4.7 make again from the
+    /// reference and Picard 2.27 does not
     #[arg(long)]
     pub(crate) cram_keep_md: bool,
     /// Index written next to a sorted BAM file; next to a CRAM it is a .crai

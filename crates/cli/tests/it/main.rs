@@ -18,6 +18,7 @@ mod command_line;
 mod cram;
 mod cram_hostile;
 mod cram_input;
+mod cram_readers;
 mod cram_reads;
 mod cram_reference;
 mod cram_shards;
