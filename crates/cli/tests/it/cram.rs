@@ -181,9 +181,8 @@ fn bytes_are_the_same_for_all_threads_and_ways() {
         assert_same_bytes(&one, other, what);
         assert_same_bytes(&index(&one), &index(other), what);
     };
-    for threads in ["2", "7"] {
-        let name = format!("{threads}.cram");
-        same(&make(here.path(), &name, &base, &format!("-t {threads}")), threads);
+    for options in ["-t 2", "-t 7 -m 1500M", "-t 64 -m 9G"] {
+        same(&make(here.path(), "more.cram", &base, options), options);
     }
     // By its format and not by its name, and to a pipe, which has no index.
     let named = make(here.path(), "named", &base, "-t 2 --output-format cram");
@@ -204,6 +203,7 @@ fn bytes_are_the_same_for_all_threads_and_ways() {
     };
     by_prep("p1.cram", "-t 1");
     by_prep("p7.cram", "-t 7 -m 600M");
+    by_prep("p64.cram", "-t 64 -m 9G");
     by_prep("steps.cram", "-t 2 --resume --resume-step 1M");
 }
 

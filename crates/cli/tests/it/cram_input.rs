@@ -155,10 +155,10 @@ fn bytes_are_the_same_for_all_threads_and_ways() {
     for cram in &crams {
         let one = path("1.bam");
         prep_into(&one, &[cram], &format!("{options} -t 1"));
-        for threads in ["2", "7"] {
+        for more in ["-t 2", "-t 7 -m 600M", "-t 64 -m 9G"] {
             let out = path("more.bam");
-            prep_into(&out, &[cram], &format!("{options} -t {threads}"));
-            assert_same_bytes(&one, &out, threads);
+            prep_into(&out, &[cram], &format!("{options} {more}"));
+            assert_same_bytes(&one, &out, more);
         }
         // By a pipe.
         let mut piped = seqloom(["prep", "--no-pg", "-", "-t", "2", "-o"]);

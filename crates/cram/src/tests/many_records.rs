@@ -32,7 +32,7 @@ fn reads(count: usize, sequences: &Sequences, random: &mut Random) -> String {
     lines
 }
 
-fn genome(lengths: &[usize], random: &mut Random) -> Sequences {
+pub(super) fn genome(lengths: &[usize], random: &mut Random) -> Sequences {
     const NAMES: [&str; 6] = ["s0", "s1", "s2", "s3", "s4", "s5"];
     let bases = |length| (0..length).map(|_| random.pick(&['A', 'C', 'G', 'T'])).collect();
     NAMES.into_iter().zip(lengths.iter().copied().map(bases)).collect()

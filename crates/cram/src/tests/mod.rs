@@ -1,6 +1,7 @@
 //! Whole files, read back by samtools.
 
 mod hard_records;
+mod kinds;
 mod many_records;
 
 use std::collections::HashMap;
