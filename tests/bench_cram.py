@@ -5,7 +5,8 @@
 
 FASTA is one sequence: pairs 2x150 at 30 x are simulated on its first N bases (5 million; dwgsim, seed 1), with
 names as of a NovaSeq and qualities of 4 and of 40 values from a chain that stays where it is nine
-times of ten. Each round runs all programs in turn; the medians of three rounds are printed:
+times of ten; and long reads, 5,000 to 15,000 bases at 10 x with 5 % of differences, names as of a
+nanopore, placed where they are from. Each round runs all programs in turn; the medians of three rounds are printed:
 `prep -o x.cram` against `prep -l 0 | samtools view -C`, and `prep x.cram -l 0` against
 `samtools view -u x.cram | prep -l 0 -`.
 """
@@ -81,6 +82,53 @@ def simulate(arguments, values):
     return bam, part
 
 
+def simulate_long(arguments, part):
+    """A BAM of long reads on `part`, sorted."""
+    random = np.random.default_rng(44)
+    name, bases = part.read_text().split()
+    lengths = random.integers(5000, 15000, arguments.bases // 1000)
+    starts = np.sort(random.integers(0, len(bases) - 15000, len(lengths)))
+    rows = qualities(len(lengths), 17000, np.arange(1, 51), random)
+    sam = arguments.folder / "long.sam"
+    with open(sam, "w") as out:
+        out.write(f"@HD\tVN:1.6\tSO:coordinate\n@SQ\tSN:{name[1:]}\tLN:{len(bases)}\n")
+        for start, length, row in zip(starts.tolist(), lengths.tolist(), rows):
+            at, read, cigar, matched = start, [], [], 0
+            kinds = random.integers(0, 10, length // 10)
+            gaps = 2 + random.geometric(1 / 18, length // 10)
+            sizes = random.geometric(0.6, length // 10)
+            drawn = random.choice(list("ACGT"), int(sizes.sum()) + length // 10)
+            used = 0
+            for kind, gap, size in zip(kinds.tolist(), gaps.tolist(), sizes.tolist()):
+                if at + gap > start + length:
+                    break
+                read.append(bases[at:at + gap])
+                at, matched = at + gap, matched + gap
+                if kind < 4:
+                    read.append(drawn[used])
+                    at, matched, used = at + 1, matched + 1, used + 1
+                    continue
+                cigar.append(f"{matched}M{size}{'I' if kind < 7 else 'D'}")
+                matched = 0
+                if kind < 7:
+                    read.extend(drawn[used:used + size])
+                    used += size
+                else:
+                    at += size
+            read.append(bases[at:at + 9])
+            cigar.append(f"{matched + 9}M")
+            read = "".join(read)
+            quality = row[:len(read)].tobytes().decode()
+            title = random.bytes(16).hex()
+            title = "-".join([title[:8], title[8:12], title[12:16], title[16:20], title[20:]])
+            out.write(f"{title}\t{16 * (at % 2)}\t{name[1:]}\t{start + 1}\t60\t{''.join(cigar)}\t*"
+                      f"\t0\t0\t{read}\t{quality}\n")
+    bam = arguments.folder / "long.bam"
+    view = [arguments.samtools, "view", "--no-PG", "-b", "-o", bam, sam]
+    subprocess.run(view, check=True)
+    return bam
+
+
 def measure(name, bam, fasta, arguments, folder):
     """Prints a row for each version."""
     seqloom, samtools = arguments.seqloom, arguments.samtools
@@ -119,6 +167,7 @@ def main():
     for values in (np.array([2, 12, 23, 37]), np.arange(2, 42)):
         bam, part = simulate(arguments, values)
         measure(f"simulated-{len(values)}", bam, part, arguments, arguments.folder)
+    measure("long", simulate_long(arguments, part), part, arguments, arguments.folder)
     for real in arguments.real:
         name, bam, fasta = real.split("=")
         measure(name, bam, fasta, arguments, arguments.folder)
