@@ -6,8 +6,8 @@ use std::ops::Range;
 use super::error::Problem;
 use super::slice::SequenceBases;
 
-/// Most bases that a decoder has in memory at once. A slice of 10,000 short reads at a depth of 30 is
-/// on 50,000.
+/// Most bases that a decoder has in memory at once. A slice of 10,000 short reads at a depth of 30
+/// is on 50,000.
 pub const MOST_BASES: usize = 1 << 20;
 const ENDS: Problem = Problem::Ends("a sequence of the reference");
 /// Bases that are read where nothing is known of what is read next.
