@@ -2,7 +2,7 @@
 
 use super::letters::Letters;
 use super::prior::{Distance, Gaussian, Observation, true_variance};
-use super::ridge::Ridge;
+use super::ridge::{Ridge, Variable};
 
 /// Letters of a place, besides A, that have a coefficient of their own.
 const OTHER_LETTERS: &[u8] = b"CGMT";
@@ -58,7 +58,8 @@ pub(super) fn add(
             letters.of(rank, &mut kmer);
             variables(&kmer, &mut ones);
             let of_seeing = bare.stdv_pa * bare.stdv_pa / seen.events;
-            ridge.add(&ones, seen.mean_pa - bare.mean_pa, 1.0 / (variance + of_seeing));
+            let of: Vec<_> = ones.iter().map(|&at| Variable { at, value: 1.0 }).collect();
+            ridge.add(&of, seen.mean_pa - bare.mean_pa, 1.0 / (variance + of_seeing));
         }
         effects = ridge.solve();
         let mut left = Vec::new();

@@ -11,6 +11,7 @@
 //! methylation does to it by a regression over the letters round M. How far true levels are from
 //! these is measured on the k-mers that have events.
 
+mod calibration;
 mod effects;
 mod letters;
 mod prior;
@@ -20,8 +21,9 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use sums::EventLevel;
+pub(crate) use calibration::{AlignedStay, Calibration, Signal};
 pub use sums::EventSums;
+pub(crate) use sums::Stay;
 pub use table::TrainingRecord;
 
 use letters::Letters;
@@ -111,7 +113,8 @@ pub fn train(
     let letters = Letters { motif, kmer_length };
     let min_events = min_events.max(LEAST_EVENTS);
     let observed = |&rank: &usize| {
-        (sums.events(rank) >= min_events).then(|| Observation::of(sums, current, rank))
+        let has_enough = sums.events()[rank] >= min_events && sums.stays(rank) >= LEAST_EVENTS;
+        has_enough.then(|| Observation::of(sums, current, rank))
     };
     let least = 2 * effects::coefficients(kmer_length);
     let refuse_few = |seen: &[Option<Observation>], which| {
@@ -148,7 +151,7 @@ pub fn train(
         imputed: (methylated.len() - trained) as u64,
         kept: (model.rows() - bare.len() - methylated.len()) as u64,
     };
-    Ok(TrainedModel { model, events: sums.counts().to_vec(), methylated, motif })
+    Ok(TrainedModel { model, events: sums.events().to_vec(), methylated, motif })
 }
 
 /// The k-mers of which both are there.

@@ -10,6 +10,9 @@ const LEAST_VARIANCE: f64 = 1e-4;
 /// Rounds in which a variance is measured: each weighs k-mers by the one before.
 const MEASURING_ROUNDS: usize = 8;
 
+/// Least deviation that is believed, as a share of the model's.
+const LEAST_SHARE: f64 = 1e-3;
+
 /// A level.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Gaussian {
@@ -35,10 +38,12 @@ pub(super) struct Observation {
 
 impl Observation {
     pub(super) fn of(sums: &EventSums, current: &PoreModel, rank: usize) -> Self {
-        let events = f64::from(sums.events(rank));
-        let least = (current.level_stdv_pa[rank] * 1e-3).powi(2);
-        let log_stdv = (sums.variance(rank).max(least).ln() + 1.0 / (events - 1.0)) / 2.0;
-        let mean_pa = current.level_mean_pa[rank] + sums.distance_pa(rank);
+        let events = f64::from(sums.stays(rank));
+        let variance = sums.variance(rank).max(LEAST_SHARE * LEAST_SHARE);
+        let stdv_pa = current.level_stdv_pa[rank];
+        let log_variance = variance.ln() - LogOfSample::of(events - 1.0).mean;
+        let log_stdv = stdv_pa.ln() + log_variance / 2.0;
+        let mean_pa = current.level_mean_pa[rank] + stdv_pa * sums.distance(rank);
         Self { mean_pa, log_stdv, events }
     }
 }
@@ -126,9 +131,36 @@ pub(super) struct Prior {
     log_stdv_variance: f64,
 }
 
+/// The logarithm of a sample's variance, where the true one is 1.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct LogOfSample {
+    mean: f64,
+    variance: f64,
+}
+
+impl LogOfSample {
+    /// From here on the series below are right to seven digits.
+    const SERIES_FROM: f64 = 6.0;
+
+    /// With so many degrees of freedom: digamma less logarithm, and trigamma, of their half.
+    fn of(degrees: f64) -> Self {
+        let half = degrees / 2.0;
+        let (mut at, mut digamma, mut trigamma) = (half, 0.0, 0.0);
+        while at < Self::SERIES_FROM {
+            digamma -= 1.0 / at;
+            trigamma += 1.0 / (at * at);
+            at += 1.0;
+        }
+        let square = 1.0 / (at * at);
+        digamma += at.ln() - 0.5 / at - square * (1.0 / 12.0 - square / 120.0);
+        trigamma += 1.0 / at + square / 2.0 + square / at * (1.0 / 6.0 - square / 30.0);
+        Self { mean: digamma - half.ln(), variance: trigamma }
+    }
+}
+
 /// Variance of the logarithm of a deviation of so many events.
 fn log_stdv_variance(events: f64) -> f64 {
-    0.5 / (events - 1.0)
+    LogOfSample::of(events - 1.0).variance / 4.0
 }
 
 impl Prior {
@@ -202,6 +234,35 @@ mod tests {
         }
     }
 
+    /// Of few numbers, too, where the logarithm of their variance is far off.
+    #[test]
+    fn the_logarithm_of_a_sample_s_variance_has_a_mean_and_a_variance() {
+        let mut random = Random::new(12);
+        for count in [2, 3, 5, 20, 60] {
+            let logs: Vec<f64> = (0..40_000)
+                .map(|_| {
+                    let of: Vec<f64> = (0..count).map(|_| random.normal(7.0, 1.0)).collect();
+                    let mean = of.iter().sum::<f64>() / f64::from(count);
+                    let squares: f64 = of.iter().map(|it| (it - mean).powi(2)).sum();
+                    (squares / f64::from(count - 1)).ln()
+                })
+                .collect();
+            let mean = logs.iter().sum::<f64>() / logs.len() as f64;
+            let squares: f64 = logs.iter().map(|it| (it - mean).powi(2)).sum();
+            let variance = squares / logs.len() as f64;
+            let found = LogOfSample::of(f64::from(count - 1));
+            assert!((found.mean - mean).abs() < 0.03, "{count}: {found:?} {mean}");
+            assert!(
+                (found.variance / variance - 1.0).abs() < 0.05,
+                "{count}: {found:?} {variance}"
+            );
+        }
+        // -gamma - 2 ln 2 - ln 1/2, and pi^2 / 2.
+        let one = LogOfSample::of(1.0);
+        assert!((one.mean + 1.270_362_845_461_478).abs() < 1e-6, "{one:?}");
+        assert!((one.variance - 4.934_802_200_544_679).abs() < 1e-6, "{one:?}");
+    }
+
     #[test]
     fn levels_are_between_what_is_known_and_what_was_seen() {
         let prior = Prior { mean_variance: 1.0, log_stdv_shift: 0.5, log_stdv_variance: 0.01 };
@@ -251,7 +312,7 @@ mod tests {
             let mean_pa = drawn.iter().sum::<f64>() / events;
             let squares: f64 = drawn.iter().map(|it| (it - mean_pa).powi(2)).sum();
             let variance = squares / (events - 1.0);
-            let log_stdv = (variance.ln() + 1.0 / (events - 1.0)) / 2.0;
+            let log_stdv = (variance.ln() - LogOfSample::of(events - 1.0).mean) / 2.0;
             (Observation { mean_pa, log_stdv, events }, KNOWN)
         });
         let found = Prior::measured(pairs);

@@ -1,6 +1,17 @@
-//! Ridge regression over indicators.
+//! Ridge regression.
 
-/// Sums of the normal equations of weighted least squares, where every variable is 0 or 1.
+/// A variable of a case that is not 0.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Variable {
+    /// Which one.
+    pub(super) at: usize,
+    pub(super) value: f64,
+}
+
+/// What is left of a variable, of its square, when those before it are known; less is rounding.
+const LEAST_PIVOT: f64 = 1e-10;
+
+/// Sums of the normal equations of weighted least squares.
 #[derive(Debug, Clone)]
 pub(super) struct Ridge {
     size: usize,
@@ -18,17 +29,19 @@ impl Ridge {
         Self { size, matrix, right: vec![0.0; size] }
     }
 
-    /// Adds a case: which variables are 1 (each once), what was measured, and its weight.
-    pub(super) fn add(&mut self, ones: &[usize], measured: f64, weight: f64) {
-        for &row in ones {
-            self.right[row] += weight * measured;
-            let cells = &mut self.matrix[row * self.size..][..self.size];
-            ones.iter().filter(|&&column| column <= row).for_each(|&it| cells[it] += weight);
+    /// Adds a case: its variables (each once), what was measured, and its weight.
+    pub(super) fn add(&mut self, variables: &[Variable], measured: f64, weight: f64) {
+        for row in variables {
+            let weight = weight * row.value;
+            self.right[row.at] += weight * measured;
+            let cells = &mut self.matrix[row.at * self.size..][..self.size];
+            let columns = variables.iter().filter(|column| column.at <= row.at);
+            columns.for_each(|column| cells[column.at] += weight * column.value);
         }
     }
 
     /// The coefficients, by Cholesky's decomposition: the penalty makes the matrix positive
-    /// definite.
+    /// definite. Not finite if there is none and the cases do not suffice.
     pub(super) fn solve(mut self) -> Vec<f64> {
         let (size, matrix) = (self.size, &mut self.matrix);
         for row in 0..size {
@@ -36,7 +49,11 @@ impl Ridge {
                 let product: f64 = (0..column)
                     .map(|at| matrix[row * size + at] * matrix[column * size + at])
                     .sum();
-                let rest = matrix[row * size + column] - product;
+                let whole = matrix[row * size + column];
+                let mut rest = whole - product;
+                if row == column && rest <= LEAST_PIVOT * whole {
+                    rest = f64::NAN;
+                }
                 matrix[row * size + column] =
                     if row == column { rest.sqrt() } else { rest / matrix[column * size + column] };
             }
@@ -65,25 +82,26 @@ mod tests {
         #[test]
         fn the_solution_is_the_least(
             cases in prop::collection::vec(
-                (prop::collection::btree_set(0_usize..6, 0..5), -20.0..20.0, 0.01..5.0),
+                (prop::collection::btree_map(0_usize..6, -2.0..2.0, 0..5), -20.0..20.0, 0.01..5.0),
                 0..40,
             ),
             penalty in 0.01..2.0,
         ) {
-            let cases: Vec<(Vec<usize>, f64, f64)> = cases
+            let variable = |(at, value)| Variable { at, value };
+            let cases: Vec<(Vec<Variable>, f64, f64)> = cases
                 .into_iter()
-                .map(|(ones, measured, weight)| (ones.into_iter().collect(), measured, weight))
+                .map(|(of, measured, weight)| (of.into_iter().map(variable).collect(), measured, weight))
                 .collect();
             let mut ridge = Ridge::new(6, penalty);
-            cases.iter().for_each(|(ones, measured, weight)| ridge.add(ones, *measured, *weight));
+            cases.iter().for_each(|(of, measured, weight)| ridge.add(of, *measured, *weight));
             let solution = ridge.solve();
             for (at, coefficient) in solution.iter().enumerate() {
                 let slope: f64 = cases
                     .iter()
-                    .filter(|(ones, ..)| ones.contains(&at))
-                    .map(|(ones, measured, weight)| {
-                        let guess: f64 = ones.iter().map(|&one| solution[one]).sum();
-                        weight * (measured - guess)
+                    .map(|(of, measured, weight)| {
+                        let guess: f64 = of.iter().map(|it| it.value * solution[it.at]).sum();
+                        let own: f64 = of.iter().filter(|it| it.at == at).map(|it| it.value).sum();
+                        own * weight * (measured - guess)
                     })
                     .sum();
                 prop_assert!((slope - penalty * coefficient).abs() < 1e-8, "{solution:?}");

@@ -172,7 +172,7 @@ impl Training {
         pass: &Pass<'_>,
     ) -> seqloom_terminal::Result<(TrainedModel, Vec<CallTotals>)> {
         pass.forget_reads();
-        let mut sums = EventSums::new(&current);
+        let mut sums = EventSums::new(&current, number > 1);
         let mut kernel = TrainingKernel {
             nucleotides: self.nucleotides.clone(),
             current,

@@ -22,8 +22,8 @@ fn noisy(seed: u64, reads: usize) -> NanoporeOptions {
         seed,
         reference_bases: 150_000,
         reads,
-        skip_rate: 0.01,
-        drift_pa: 0.3,
+        skip_rate: 0.02,
+        drift_pa: 1.0,
         ..NanoporeOptions::default()
     }
 }
@@ -128,38 +128,19 @@ fn events(table: &str) -> Vec<u32> {
     rows.map(|line| line.rsplit('\t').next().unwrap().parse().unwrap()).collect()
 }
 
-/// How a table's bare levels differ from those of the four bases: what is added to means, and the
-/// factor of deviations. Reads have a shift and a spread of their own, so that no training can see
-/// these.
-fn scale_of(table: &PoreModel, nucleotides: &PoreModel) -> (f64, f64) {
-    let mut kmer = Vec::new();
-    let (mut shift_pa, mut log_factor) = (0.0, 0.0);
-    for rank in 0..nucleotides.rows() {
-        kmer.clear();
-        nucleotides.alphabet.append_kmer(rank, nucleotides.kmer_length, &mut kmer);
-        let own = table.rank(&kmer).unwrap();
-        shift_pa += table.level_mean_pa[own] - nucleotides.level_mean_pa[rank];
-        log_factor += (table.level_stdv_pa[own] / nucleotides.level_stdv_pa[rank]).ln();
-    }
-    let kmers = nucleotides.rows() as f64;
-    (shift_pa / kmers, (log_factor / kmers).exp())
-}
-
-/// Levels are those of the table, on the scale of the four bases': means to half a picoampere,
-/// deviations to 15 %, of 95 % of k-mers with 50 events and more.
+/// Levels are those of the table: means to half a picoampere, deviations to 15 %, of 95 % of k-mers
+/// with 50 events and more.
 fn is_near(trained: &PoreModel, truth: &PoreModel, events: &[u32]) {
-    let (shift_pa, factor) = scale_of(truth, &builtin::r9_4_1_nucleotide().unwrap());
-    assert!(shift_pa.abs() < 0.2 && (factor - 1.0).abs() < 0.03, "{shift_pa} {factor}");
     let (mut kmers, mut means, mut stdvs) = (0, 0, 0);
     for rank in (0..truth.rows()).filter(|&rank| events[rank] >= 50) {
-        let apart = trained.level_mean_pa[rank] + shift_pa - truth.level_mean_pa[rank];
-        let ratio = trained.level_stdv_pa[rank] * factor / truth.level_stdv_pa[rank];
+        let apart = trained.level_mean_pa[rank] - truth.level_mean_pa[rank];
+        let ratio = trained.level_stdv_pa[rank] / truth.level_stdv_pa[rank];
         kmers += 1;
         means += usize::from(apart.abs() <= 0.5);
         stdvs += usize::from((ratio - 1.0).abs() <= 0.15);
     }
     let said = format!("of {kmers} k-mers {means} means and {stdvs} deviations are near");
-    assert!(kmers > 3_000 && means * 100 >= kmers * 95 && stdvs * 100 >= kmers * 95, "{said}");
+    assert!(kmers > 6_000 && means * 100 >= kmers * 95 && stdvs * 100 >= kmers * 95, "{said}");
 }
 
 #[test]
@@ -198,8 +179,9 @@ fn effect_pa(kmer: &[u8]) -> f64 {
     if kmer.contains(&b'M') { random.normal(by_letters, 1.0) } else { 0.0 }
 }
 
-/// R10.4.1: levels are those of Uncalled4's 9-mers, methylation is made up, as there is no table
-/// of it. Most methylated 9-mers have few events or none.
+/// R10.4.1: levels are those of Uncalled4's 9-mers, methylation is made up, as there is no table of
+/// it. There are 176,000 methylated 9-mers. Half the bases of these genomes begin one: 2.8 Mb have
+/// eight of each, so that nine in ten have the five that training needs, were all as frequent.
 #[test]
 fn a_table_of_r10_calls_reads_of_another_genome() {
     let Some(path) = data("nanopore/models/uncalled4/dna_r10.4.1_400bps_9mer.npz") else { return };
@@ -208,17 +190,18 @@ fn a_table_of_r10_calls_reads_of_another_genome() {
     let truth = methylated_by(&nucleotides, effect_pa);
     let level_of = |kmer: &[u8]| level(&truth, kmer);
     let here = folder();
-    let scale = if skip::slow_tests() { 8 } else { 1 };
+    let scale = if skip::slow_tests() { 4 } else { 1 };
     let r10 = |seed, reads| NanoporeOptions {
         kmer_length: 9,
         kit: "sqk-lsk114",
         sampling_rate_hz: 5000.0,
         dwell_samples: 12.5,
-        reference_bases: scale * 100_000,
+        // Controls have each base twice.
+        reference_bases: scale * 1_400_000,
         ..noisy(seed, reads)
     };
-    controls(here.path(), &r10(3, scale * 200), &level_of);
-    let held_out = write(here.path(), "held_out", &r10(4, 30), &level_of);
+    controls(here.path(), &r10(3, scale * 800), &level_of);
+    let held_out = write(here.path(), "held_out", &r10(4, 120), &level_of);
     let given = format!("--kmer-model {}", path.display());
     train(here.path(), &format!("{given} --quiet -o trained.model")).ok();
     write_table(&truth, &here.path().join("true.model"));
@@ -229,9 +212,8 @@ fn a_table_of_r10_calls_reads_of_another_genome() {
     let (with_truth, with_trained) = (held_out("true.model"), held_out("trained.model"));
     let said = format!("{with_truth:?} with the true table, {with_trained:?} with the trained one");
     assert_eq!(with_truth.called, with_trained.called);
-    assert!(with_truth.called > 1_000 && with_truth.share() > 0.85, "{said}");
-    // The regression does not know what is of a k-mer's own: docs/training.md has the figures.
-    assert!(with_trained.share() >= 0.78, "{said}");
+    assert!(with_truth.called > 10_000 && with_truth.share() > 0.85, "{said}");
+    assert!(with_trained.share() >= with_truth.share() - 0.01, "{said}");
 }
 
 /// Controls that are just enough.
