@@ -24,15 +24,16 @@ const fn per_place(kmer_length: usize) -> usize {
 }
 
 /// Which coefficients add up to the effect on `kmer`.
-fn variables(kmer: &[u8], ones: &mut Vec<usize>) {
+fn variables(kmer: &[u8], ones: &mut Vec<Variable>) {
     ones.clear();
+    let mut push = |at| ones.push(Variable { at, value: 1.0 });
     let marks = kmer.iter().enumerate().filter(|(_, letter)| **letter == b'M');
     for (mark, _) in marks {
         let first = mark * per_place(kmer.len());
-        ones.push(first);
+        push(first);
         for (place, letter) in kmer.iter().enumerate().filter(|(place, _)| *place != mark) {
             if let Some(at) = OTHER_LETTERS.iter().position(|other| other == letter) {
-                ones.push(first + 1 + place * OTHER_LETTERS.len() + at);
+                push(first + 1 + place * OTHER_LETTERS.len() + at);
             }
         }
     }
@@ -58,15 +59,14 @@ pub(super) fn add(
             letters.of(rank, &mut kmer);
             variables(&kmer, &mut ones);
             let of_seeing = bare.stdv_pa * bare.stdv_pa / seen.events;
-            let of: Vec<_> = ones.iter().map(|&at| Variable { at, value: 1.0 }).collect();
-            ridge.add(&of, seen.mean_pa - bare.mean_pa, 1.0 / (variance + of_seeing));
+            ridge.add(&ones, seen.mean_pa - bare.mean_pa, 1.0 / (variance + of_seeing));
         }
         effects = ridge.solve();
         let mut left = Vec::new();
         for (at, &rank) in ranks.iter().enumerate() {
             letters.of(rank, &mut kmer);
             variables(&kmer, &mut ones);
-            let effect: f64 = ones.iter().map(|&one| effects[one]).sum();
+            let effect: f64 = ones.iter().map(|one| effects[one.at]).sum();
             levels[at].mean_pa = of_bare[at].mean_pa + effect;
             if let Some(seen) = seen[at] {
                 left.push(Distance {

@@ -1,5 +1,7 @@
 //! Training of a model of methylated k-mers on reads whose methylation is known: nanopolish
-//! methyltrain's method, with a regression for k-mers that the reads do not have.
+//! methyltrain's method, with a regression for k-mers that the reads do not have. Reads are
+//! [calibrated](Calibration) with a drift, and their events in a row of one k-mer are one
+//! [stay](Stay), which is left out if it is far from its level.
 //!
 //! The model that training [starts](start) from has for each methylated k-mer the level of the bare
 //! one. The events of an unmethylated and of a fully methylated control are aligned to the

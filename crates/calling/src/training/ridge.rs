@@ -90,7 +90,9 @@ mod tests {
             let variable = |(at, value)| Variable { at, value };
             let cases: Vec<(Vec<Variable>, f64, f64)> = cases
                 .into_iter()
-                .map(|(of, measured, weight)| (of.into_iter().map(variable).collect(), measured, weight))
+                .map(|(of, measured, weight)| {
+                    (of.into_iter().map(variable).collect(), measured, weight)
+                })
                 .collect();
             let mut ridge = Ridge::new(6, penalty);
             cases.iter().for_each(|(of, measured, weight)| ridge.add(of, *measured, *weight));

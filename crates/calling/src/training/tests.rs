@@ -178,7 +178,8 @@ proptest! {
         let nucleotides =
             PoreModel::new(String::new(), Alphabet::Nucleotide, kmer_length, means, stdvs).unwrap();
         let current = start(&nucleotides, Motif::Cpg).unwrap();
-        let (mut random, mut sums) = (Random::new(seed), EventSums::new(&current, seed.is_multiple_of(2)));
+        let mut random = Random::new(seed);
+        let mut sums = EventSums::new(&current, seed.is_multiple_of(2));
         for _ in 0..2_000 {
             let rank = random.index(current.rows()) as u32;
             let deviation = random.normal(0.0, spread / 2.0) as f32;
