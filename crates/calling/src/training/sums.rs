@@ -2,7 +2,7 @@
 
 use crate::pore_model::PoreModel;
 
-/// What lies further from its level than so many standard deviations is of another k-mer: of what
+/// What is further from its level than so many standard deviations is of another k-mer: of what
 /// is of this one, 0.27 % is.
 const TRIMMED_FROM: f64 = 3.0;
 
