@@ -31,9 +31,6 @@ const TRIAL_BYTES: usize = 32 << 10;
 /// Records that are longer than this on average have long reads, most of whose bytes are sequence
 /// and qualities that no earlier record has.
 const MAX_MEAN_RECORD_BYTES: usize = 4 << 10;
-/// Trials of a unit, in as many blocks: where the first records are of a repeat, the others may yet
-/// be worth it.
-const MAX_TRIALS: u32 = 2;
 /// Blocks of a unit for which the search was not worth it; the last of them ends the method.
 const MAX_REFUSED_BLOCKS: u32 = 3;
 /// Below this a unit has too little for records to repeat.
@@ -136,7 +133,7 @@ impl BamCompressor {
         if let Way::Untried { failed } = self.way {
             self.way = match self.is_worth_it(payload)? {
                 true => Way::Records { refused: 0 },
-                false if failed + 1 == MAX_TRIALS => Way::Libdeflate,
+                false if failed + 1 == most_trials(self.settings.level) => Way::Libdeflate,
                 false => Way::Untried { failed: failed + 1 },
             };
         }
@@ -200,6 +197,13 @@ fn tolerance_percent(level: u8) -> usize {
         2..=5 => 2,
         _ => 3,
     }
+}
+
+/// Trials of a unit, in as many blocks: where the first records are of a repeat, the others may yet
+/// be worth it. At levels below 6 libdeflate is too fast to be worth what a trial that succeeds by
+/// chance costs in size.
+fn most_trials(level: u8) -> u32 {
+    if level == 6 { 2 } else { 1 }
 }
 
 /// The first whole records of a unit that have [`TRIAL_BYTES`], or all; `None` where the method
