@@ -8,7 +8,7 @@ use std::ops::Range;
 use super::compare::Compare;
 use super::cover::Bytes;
 use super::tokens::LONGEST_DISTANCE;
-use super::window::{COLUMNS, Window};
+use super::window::{COLUMNS, HASH_64, Window};
 
 /// Beginnings of entries that are known, of each length.
 const ENTRIES: usize = 1 << 10;
@@ -17,8 +17,6 @@ const ENTRIES: usize = 1 << 10;
 const BEGINNINGS: [usize; 2] = [8, 12];
 /// Earlier entries that are looked at at once.
 pub(super) const LIST_HITS: usize = 8;
-/// Fibonacci hashing: 2^64 by the golden ratio.
-const HASH: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Where entries with some beginning were last; 0 for nowhere.
 pub(super) struct Entries {
@@ -74,6 +72,6 @@ fn after_semicolons<C: Compare>(bytes: Bytes<'_, C>, at: usize, end: usize) -> u
 #[inline(always)]
 fn hash(window: &Window, at: usize, length: usize) -> usize {
     let (first, last) = (window.u64_at(at), window.u64_at(at + length - 8));
-    let both = first.wrapping_mul(HASH) ^ last;
-    (both.wrapping_mul(HASH) >> 54) as usize % ENTRIES
+    let both = first.wrapping_mul(HASH_64) ^ last;
+    (both.wrapping_mul(HASH_64) >> 54) as usize % ENTRIES
 }

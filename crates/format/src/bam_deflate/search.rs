@@ -12,7 +12,7 @@ use super::history::{History, MAX_TAGS, Reads};
 use super::layout::{FIXED_BYTES, Fields, tag_end};
 use super::lists::{Entries, LIST_HITS};
 use super::tokens::{Class, LONGEST_DISTANCE, SHORTEST_COPY, Tokens};
-use super::window::{COLUMNS, Window};
+use super::window::{COLUMNS, HASH_64, Window};
 
 /// Shortest name, its zero included, whose mate is looked for: the hash takes eight bytes of it.
 const MIN_NAME_BYTES: usize = 12;
@@ -22,8 +22,7 @@ const NAMES: usize = 1 << 10;
 const WORDS: usize = 1 << 11;
 /// Places with the same four bytes that are looked at: the last of a name.
 const WORD_HITS: usize = 8;
-/// Fibonacci hashing: 2^64 and 2^32 by the golden ratio.
-const HASH_64: u64 = 0x9e37_79b9_7f4a_7c15;
+/// Fibonacci hashing: 2^32 by the golden ratio.
 const HASH_32: u32 = 0x9e37_79b1;
 /// From a record's position to its mate's: a mate's position is the other's mate position.
 const MATE_FIELD_BYTES: u32 = 20;

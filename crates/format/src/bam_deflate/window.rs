@@ -4,6 +4,8 @@ use crate::bgzf::MAX_PAYLOAD_BYTES;
 
 /// Columns that are compared at once: bytes from a place on.
 pub(super) const COLUMNS: usize = 64;
+/// Fibonacci hashing of eight bytes: 2^64 by the golden ratio.
+pub(super) const HASH_64: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Places of a block are below this; it is a power of two, so that a place in it needs no check.
 const PLACES: usize = 1 << 16;
 

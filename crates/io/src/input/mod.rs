@@ -24,6 +24,8 @@ pub(crate) mod reader;
 pub mod reads;
 pub(crate) mod restart;
 pub(crate) mod stream;
+#[cfg(test)]
+mod test_file;
 pub(crate) mod trailing;
 pub(crate) mod window;
 

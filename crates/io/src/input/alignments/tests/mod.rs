@@ -13,6 +13,7 @@ use super::{
     AlignmentError, AlignmentFetch, AlignmentOptions, AlignmentScratch, AlignmentSource,
     RecordBlock, RecordCheck,
 };
+use crate::input::test_file::{TestFile, file};
 
 fn options(block_bytes: usize) -> AlignmentOptions {
     AlignmentOptions { block_bytes, ..AlignmentOptions::default() }
@@ -90,20 +91,6 @@ fn collect(source: &AlignmentSource, threads: usize) -> Result<Vec<Stream>, Alig
 fn read(path: &Path, options: AlignmentOptions, threads: usize) -> Result<Stream, AlignmentError> {
     let source = AlignmentSource::open(&[path.to_path_buf()], options)?;
     Ok(collect(&source, threads)?.remove(0))
-}
-
-/// A file in a folder of its own.
-struct TestFile {
-    _folder: tempfile::TempDir,
-    path: PathBuf,
-}
-
-fn file(content: &[u8]) -> TestFile {
-    let folder = tempfile::tempdir().unwrap();
-    // The suffix says nothing: formats are recognised by content.
-    let path = folder.path().join("alignments");
-    std::fs::write(&path, content).unwrap();
-    TestFile { _folder: folder, path }
 }
 
 /// The folder of test data, or `None` after saying so.

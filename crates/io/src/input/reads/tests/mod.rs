@@ -16,6 +16,7 @@ use seqloom_format::bgzf::{BlockCompressor, EOF_BLOCK};
 
 use super::{Fetch, FetchScratch, InputBlock, Malformed, ReadSource, SequenceCheck};
 use super::{SourceError, SourceOptions};
+use crate::input::test_file::{TestFile, file};
 
 /// A read as tests compare it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -136,20 +137,6 @@ fn read_file(
 ) -> Result<Vec<Read>, SourceError> {
     let source = ReadSource::open(&[path.to_path_buf()], options)?;
     Ok(collect(&source, threads)?.remove(0))
-}
-
-/// A file in a folder of its own.
-struct TestFile {
-    _folder: tempfile::TempDir,
-    path: PathBuf,
-}
-
-fn file(content: &[u8]) -> TestFile {
-    let folder = tempfile::tempdir().unwrap();
-    // The suffix says nothing: formats are recognised by content.
-    let path = folder.path().join("reads.txt");
-    std::fs::write(&path, content).unwrap();
-    TestFile { _folder: folder, path }
 }
 
 fn read_bytes(content: &[u8], block_bytes: usize) -> Result<Vec<Read>, SourceError> {
