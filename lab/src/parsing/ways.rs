@@ -154,8 +154,8 @@ impl Strategy {
             let block_bytes = plan.unit_bytes.max(least_bytes);
             let options = SourceOptions { block_bytes, ..SourceOptions::default() };
             let source = ReadSource::open(&plan.files, options).map_err(|e| e.to_string())?;
-            let lanes = 0..source.lanes();
-            let checks = lanes.map(|lane| SequenceCheck::new(&source, lane)).collect();
+            let files = 0..source.files();
+            let checks = files.map(|file| SequenceCheck::new(&source, file)).collect();
             let order = Order { checks, waiting: BTreeMap::new() };
             Reading::Source(Box::new((source, Mutex::new(order))))
         } else {
@@ -270,18 +270,18 @@ impl Strategy {
         let Some(mut block) = worker.claimed.take() else { return Ok(()) };
         let mut order = lock(order);
         let taken = Instant::now();
-        let lane = block.lane;
+        let file = block.file;
         // The engine is done with the reads. A thread without a core would have the blocks of all
         // others wait for its own, and with their reads they are many times the caches.
-        if !order.checks[lane].looks_at_reads() {
+        if !order.checks[file].looks_at_reads() {
             worker.done.push(block.take_reads());
         }
-        order.waiting.insert((lane, block.index), block);
+        order.waiting.insert((file, block.index), block);
         loop {
             let Order { checks, waiting } = &mut *order;
-            let next = (lane, checks[lane].accepted());
+            let next = (file, checks[file].accepted());
             let Some(mut block) = waiting.remove(&next) else { break };
-            checks[lane].accept(source, &mut block).map_err(|error| error.to_string())?;
+            checks[file].accept(source, &mut block).map_err(|error| error.to_string())?;
             worker.done.push(block.reads);
         }
         worker.held_since(taken, self.clock_ns);

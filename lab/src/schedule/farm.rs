@@ -158,7 +158,7 @@ impl<'a, E: CohortEngine> Farm<'a, E> {
         let mut door = door.ok_or(ScheduleError::Bug("two workers have one number"))?;
         let mut scratch = self.job.engine.scratch()?;
         for _ in 0..TASKS_PER_WORKER.get() {
-            self.send_home(&mut door, Box::new(Task::new(self.job.source.lanes())))?;
+            self.send_home(&mut door, Box::new(Task::new(self.job.source.files())))?;
         }
         while let Some(mut task) = self.next_task(worker, &mut door) {
             let Task { batch, packed, is_done } = &mut *task;
@@ -289,8 +289,8 @@ impl<'f, 'a, E: CohortEngine> Emitter<'f, 'a, E> {
 
 impl Task {
     /// An empty one, whose memory is where the calling thread runs.
-    fn new(lanes: usize) -> Self {
-        let lane = |_| {
+    fn new(files: usize) -> Self {
+        let file = |_| {
             // Written to once, so that pages are really there.
             let mut bytes = vec![0; TASK_BYTES];
             bytes.clear();
@@ -306,7 +306,7 @@ impl Task {
             pairs_before: 0,
             singles_before: 0,
             shape: Shape::Singles,
-            lanes: (0..lanes).map(lane).collect(),
+            segments: (0..files).map(file).collect(),
             reads: 0,
             files: "".into(),
             has_cut_numbers: false,
@@ -319,9 +319,9 @@ impl Task {
 
     /// Copies the reads of a batch into the task's own memory.
     fn load(&mut self, mut batch: Batch, source: &ReadSource) -> Result<(), ScheduleError> {
-        let own = std::mem::take(&mut self.batch.lanes);
-        let from = std::mem::replace(&mut batch.lanes, own);
-        for (to, from) in batch.lanes.iter_mut().flatten().zip(&from) {
+        let own = std::mem::take(&mut self.batch.segments);
+        let from = std::mem::replace(&mut batch.segments, own);
+        for (to, from) in batch.segments.iter_mut().flatten().zip(&from) {
             let block = Arc::get_mut(&mut to.block);
             let block = block.ok_or(ScheduleError::Bug("a task's reads are in use"))?;
             block.bytes.clear();

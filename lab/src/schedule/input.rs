@@ -43,7 +43,7 @@ pub(crate) fn made(folder: &Path, reads: u64, is_paired: bool) -> Result<Vec<Pat
 pub(super) fn open(inputs: &[PathBuf]) -> Result<(ReadSource, Pairing), LabError> {
     let source = ReadSource::open(inputs, SourceOptions::default())
         .map_err(|error| LabError::Prepare(error.to_string()))?;
-    let pairing = if source.lanes() == 2 { Pairing::TwoFiles } else { Pairing::Single };
+    let pairing = if source.files() == 2 { Pairing::TwoFiles } else { Pairing::Single };
     Ok((source, pairing))
 }
 
@@ -63,10 +63,10 @@ pub(super) fn cut(
     folder: &Path,
 ) -> Result<Vec<Share>, LabError> {
     let (source, _) = open(inputs)?;
-    for lane in 0..source.lanes() {
-        let format = source.format(lane);
+    for file in 0..source.files() {
+        let format = source.format(file);
         if format.compression != Compression::Plain || format.container != Container::Fastq {
-            let path = source.path(lane).display();
+            let path = source.path(file).display();
             let why = "only plain FASTQ of four lines a read can be cut for processes";
             return Err(LabError::Prepare(format!("{path}: {why}")));
         }
@@ -77,10 +77,10 @@ pub(super) fn cut(
     let mut cut: Vec<Share> = (0..shares)
         .map(|share| Share { files: Vec::new(), first_template: starts(share) })
         .collect();
-    for (lane, input) in inputs.iter().enumerate() {
+    for (file, input) in inputs.iter().enumerate() {
         let mut lines = BufReader::new(File::open(input).map_err(LabError::file(input))?);
         for (at, share) in cut.iter_mut().enumerate() {
-            let path = folder.join(format!("share-{at}-{}.fq", lane + 1));
+            let path = folder.join(format!("share-{at}-{}.fq", file + 1));
             let reads = starts(at + 1) - starts(at);
             copy_lines(&mut lines, reads * LINES, &path).map_err(LabError::file(&path))?;
             share.files.push(path);
@@ -128,8 +128,8 @@ mod tests {
         let shares = cut(&inputs, 3, &folder.path().join("shares")).unwrap();
         let firsts: Vec<u64> = shares.iter().map(|share| share.first_template).collect();
         assert_eq!(firsts, [0, 3, 6]);
-        for (lane, input) in inputs.iter().enumerate() {
-            let parts = shares.iter().map(|share| fs::read_to_string(&share.files[lane]).unwrap());
+        for (file, input) in inputs.iter().enumerate() {
+            let parts = shares.iter().map(|share| fs::read_to_string(&share.files[file]).unwrap());
             assert_eq!(parts.collect::<String>(), fs::read_to_string(input).unwrap());
         }
     }

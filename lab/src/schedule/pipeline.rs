@@ -210,7 +210,7 @@ impl<E: CohortEngine> Pipeline<'_, E> {
             let slot = std::mem::take(&mut *lock(slot));
             let batch = slot.batch.ok_or(ScheduleError::Bug("a batch was not aligned"))?;
             self.job.sink.accept(hand, batch.sequence, &slot.packed)?;
-            recycle(self.job.source, batch.lanes);
+            recycle(self.job.source, batch.segments);
             spare.push(slot.packed);
         }
         Ok(())
@@ -265,7 +265,7 @@ impl Chunk {
 }
 
 fn bases_of(batch: &Batch) -> u64 {
-    let segments = batch.lanes.iter().flatten();
+    let segments = batch.segments.iter().flatten();
     let reads = segments.flat_map(|segment| &segment.block.reads[segment.reads.clone()]);
     reads.map(|read| u64::from(read.bases.len)).sum()
 }

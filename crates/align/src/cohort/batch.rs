@@ -60,7 +60,7 @@ pub struct Batch {
     /// How its reads form templates.
     pub shape: Shape,
     /// Reads of each file.
-    pub lanes: Vec<Vec<Segment>>,
+    pub segments: Vec<Vec<Segment>>,
     /// Number of reads.
     pub reads: usize,
     /// The file or files they come from, joined by `+`, for messages.
@@ -96,8 +96,8 @@ pub struct BatchReads<'a> {
 
 impl Batch {
     /// The reads of one file, in order.
-    fn lane_reads(&self, lane: usize) -> impl Iterator<Item = (&ReadBlock, usize)> {
-        self.lanes[lane].iter().flat_map(|s| s.reads.clone().map(move |i| (&*s.block, i)))
+    fn file_reads(&self, file: usize) -> impl Iterator<Item = (&ReadBlock, usize)> {
+        self.segments[file].iter().flat_map(|s| s.reads.clone().map(move |i| (&*s.block, i)))
     }
 
     /// Memory that the batch holds: its share of every block, and tags.
@@ -105,7 +105,7 @@ impl Batch {
     pub(crate) fn held_bytes(&self) -> u64 {
         let share =
             |s: &Segment| (s.block.bytes.len() * s.reads.len() / s.block.reads.len().max(1)) as u64;
-        let input_bytes: u64 = self.lanes.iter().flatten().map(share).sum();
+        let input_bytes: u64 = self.segments.iter().flatten().map(share).sum();
         let failed_filter_bytes = 2 * self.failed_filter.capacity() as u64;
         input_bytes + self.umis.held_bytes() + self.tags.held_bytes() + failed_filter_bytes
     }
@@ -149,8 +149,8 @@ impl Batch {
 
     /// Every template in input order: one or two reads, each as its block and index.
     pub fn templates(&self) -> impl Iterator<Item = Mates<'_>> {
-        let mut first = self.lane_reads(0);
-        let mut second = (self.lanes.len() == 2).then(|| self.lane_reads(1));
+        let mut first = self.file_reads(0);
+        let mut second = (self.segments.len() == 2).then(|| self.file_reads(1));
         let mut index = 0;
         std::iter::from_fn(move || {
             let one = first.next()?;
@@ -217,7 +217,7 @@ impl Batch {
     /// The number, from 1, of the record after so many reads of the batch: in each
     /// of two files, or in the only one.
     fn record_number(&self, reads_before: u64) -> u64 {
-        (self.first_read + reads_before) / self.lanes.len().max(1) as u64 + 1
+        (self.first_read + reads_before) / self.segments.len().max(1) as u64 + 1
     }
 
     /// Checks that the reads of every pair are mates.
@@ -302,7 +302,7 @@ impl Batch {
 
     /// `reads_before` of the batch precede these mates.
     fn wrong_numbers(&self, reads_before: u64, name: &[u8], numbers: [u8; 2]) -> CohortError {
-        let hint = match self.lanes.len() {
+        let hint = match self.segments.len() {
             1 => "interleaved input has the first read of each pair first",
             _ => "give the file of first reads first, then that of their mates",
         };
@@ -318,8 +318,8 @@ impl Batch {
 }
 
 /// Gives the buffers of a batch's reads back to the source, those that no other batch uses.
-pub fn recycle(source: &ReadSource, lanes: Vec<Vec<Segment>>) {
-    for segment in lanes.into_iter().flatten() {
+pub fn recycle(source: &ReadSource, segments: Vec<Vec<Segment>>) {
+    for segment in segments.into_iter().flatten() {
         if let Some(block) = Arc::into_inner(segment.block) {
             source.recycle(block);
         }

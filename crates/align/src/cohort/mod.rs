@@ -7,7 +7,7 @@
 //! order here and verified to follow each other.
 
 mod batch;
-mod lane;
+mod file_blocks;
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::input::umi::{UmiRules, UmiSource, UmiTags};
 
 pub use batch::{Batch, BatchReads, LongRead, Segment, Shape, recycle};
 pub(crate) use batch::{Mates, TemplateCounts};
-use lane::FileBlocks;
+use file_blocks::FileBlocks;
 
 /// Reads per batch: the engine's kernels work on 512 at a time.
 pub const BATCH_READS: usize = 512;
@@ -117,7 +117,7 @@ pub struct CohortCutter<'a> {
     /// UMIs among the bases, which do not count for cohorts.
     umi: Option<UmiSource>,
     files: Arc<str>,
-    lanes: Vec<FileBlocks>,
+    blocks: Vec<FileBlocks>,
     range: CohortRange,
     /// Cohorts whose first read was met, where that is requested.
     starts: Option<Vec<CohortStart>>,
@@ -143,7 +143,7 @@ struct OpenCohort {
 
 /// How far the next batch reaches.
 struct Reach {
-    reads_per_lane: usize,
+    reads_per_file: usize,
     templates: u64,
     pairs: u64,
     bases: u64,
@@ -155,15 +155,16 @@ impl<'a> CohortCutter<'a> {
     /// A cutter for the reads of `source`.
     #[must_use]
     pub fn new(source: &'a ReadSource, pairing: Pairing, cohort_bases: u64) -> Self {
-        let lanes: Vec<_> = (0..source.lanes()).map(|lane| FileBlocks::new(source, lane)).collect();
-        let paths: Vec<_> = lanes.iter().map(|lane| lane.path.as_str()).collect();
+        let blocks: Vec<_> =
+            (0..source.files()).map(|file| FileBlocks::new(source, file)).collect();
+        let paths: Vec<_> = blocks.iter().map(|file| file.path.as_str()).collect();
         Self {
             source,
             pairing,
             cohort_bases,
             umi: None,
             files: paths.join(" + ").into(),
-            lanes,
+            blocks,
             range: CohortRange::default(),
             starts: None,
             open: OpenCohort::default(),
@@ -229,8 +230,8 @@ impl<'a> CohortCutter<'a> {
         if self.finished {
             return Ok(());
         }
-        let lane = block.lane;
-        self.lanes[lane].accept(self.source, block);
+        let file = block.file;
+        self.blocks[file].accept(self.source, block);
         self.look_for_numbers();
         while let Some(reach) = self.reach()? {
             self.cut(reach, &mut produce);
@@ -238,11 +239,11 @@ impl<'a> CohortCutter<'a> {
                 return Ok(());
             }
         }
-        let used_up = self.lanes.iter_mut().filter(|lane| lane.available == 0);
-        if let Some(defect) = used_up.filter_map(|lane| lane.defect.take()).next() {
+        let used_up = self.blocks.iter_mut().filter(|file| file.available == 0);
+        if let Some(defect) = used_up.filter_map(|file| file.defect.take()).next() {
             return Err(defect);
         }
-        if !self.finished && self.lanes.iter().all(FileBlocks::exhausted) {
+        if !self.finished && self.blocks.iter().all(FileBlocks::exhausted) {
             self.finished = true;
             if self.open.batches > 0 {
                 self.close(&mut produce);
@@ -256,13 +257,13 @@ impl<'a> CohortCutter<'a> {
         if self.has_numbers.is_some() {
             return;
         }
-        let at = |lane: usize, offset: usize| {
-            let lane = &self.lanes[lane];
-            let read = lane.peek(offset);
-            let is_over = read.is_none() && lane.ended;
+        let at = |file: usize, offset: usize| {
+            let file = &self.blocks[file];
+            let read = file.peek(offset);
+            let is_over = read.is_none() && file.ended;
             (read, is_over)
         };
-        let second = if self.lanes.len() == 2 { at(1, 0) } else { at(0, 1) };
+        let second = if self.blocks.len() == 2 { at(1, 0) } else { at(0, 1) };
         match (at(0, 0), second) {
             ((Some(first), _), (Some(second), _)) => {
                 self.set_has_numbers(are_numbered_mates(first, second));
@@ -275,7 +276,7 @@ impl<'a> CohortCutter<'a> {
     fn set_has_numbers(&mut self, has_numbers: bool) {
         self.has_numbers = Some(has_numbers);
         if has_numbers {
-            self.lanes.iter_mut().for_each(FileBlocks::cut_numbers);
+            self.blocks.iter_mut().for_each(FileBlocks::cut_numbers);
         }
     }
 
@@ -294,7 +295,7 @@ impl<'a> CohortCutter<'a> {
     /// Blocks that wait for one before them.
     #[must_use]
     pub(crate) fn early_blocks(&self) -> usize {
-        self.lanes.iter().map(|lane| lane.early_blocks()).sum()
+        self.blocks.iter().map(|file| file.early_blocks()).sum()
     }
 
     /// What was cut so far.
@@ -310,7 +311,7 @@ impl<'a> CohortCutter<'a> {
     /// What was found in BAM input; nothing in other input.
     #[must_use]
     pub(crate) fn bam_totals(&self) -> BamTotals {
-        let mates = self.lanes.first().and_then(|lane| lane.mates.as_ref());
+        let mates = self.blocks.first().and_then(|file| file.mates.as_ref());
         mates.map(MateOrder::totals).unwrap_or_default()
     }
 
@@ -327,7 +328,7 @@ impl<'a> CohortCutter<'a> {
     }
 
     fn reach_two_files(&self) -> Result<Option<Reach>, CohortError> {
-        let [first, second] = &self.lanes[..] else { return Ok(None) };
+        let [first, second] = &self.blocks[..] else { return Ok(None) };
         let mut unequal = None;
         for (shorter, longer) in [(first, second), (second, first)] {
             // Known as soon as it is so: the rest of the longer file need not be read.
@@ -346,7 +347,7 @@ impl<'a> CohortCutter<'a> {
             // After all pairs there are: what is wrong with one of these is to be reported first.
             return unequal.map_or(Ok(None), Err);
         }
-        let is_last = self.lanes.iter().any(|lane| lane.ended && lane.available == available);
+        let is_last = self.blocks.iter().any(|file| file.ended && file.available == available);
         if pairs < BATCH_READS / 2 && !is_last {
             return Ok(None);
         }
@@ -358,7 +359,7 @@ impl<'a> CohortCutter<'a> {
             ends_cohort = self.open.bases + bases >= self.cohort_bases;
         }
         Ok(Some(Reach {
-            reads_per_lane: taken,
+            reads_per_file: taken,
             templates: taken as u64,
             pairs: taken as u64,
             bases,
@@ -368,9 +369,9 @@ impl<'a> CohortCutter<'a> {
     }
 
     fn reach_one_file(&self, pair_neighbours: bool) -> Option<Reach> {
-        let lane = self.lanes.first()?;
+        let file = self.blocks.first()?;
         // One more than a batch, so that a pair that straddles its end is seen.
-        if lane.available < BATCH_READS + 1 && !lane.ended || lane.available == 0 {
+        if file.available < BATCH_READS + 1 && !file.ended || file.available == 0 {
             return None;
         }
         let cohort_reads = 2 * self.open.pairs + self.open.singles;
@@ -382,8 +383,8 @@ impl<'a> CohortCutter<'a> {
             let even = (cohort_reads + *taken as u64).is_multiple_of(2);
             self.open.bases + *bases >= self.cohort_bases && even
         };
-        while taken < BATCH_READS && taken < lane.available && !ends_cohort {
-            let mates = pair_neighbours && lane.has_mates(taken);
+        while taken < BATCH_READS && taken < file.available && !ends_cohort {
+            let mates = pair_neighbours && file.has_mates(taken);
             ends_cohort = take_one(&mut taken, &mut bases);
             // As in bwa, a cohort that ends between two mates makes them single.
             let paired = mates && !ends_cohort;
@@ -399,16 +400,16 @@ impl<'a> CohortCutter<'a> {
             all if all == templates => Shape::Pairs,
             _ => Shape::Mixed(is_pair),
         };
-        Some(Reach { reads_per_lane: taken, templates, pairs, bases, shape, ends_cohort })
+        Some(Reach { reads_per_file: taken, templates, pairs, bases, shape, ends_cohort })
     }
 
-    /// Bases to align of the read `offset` places after the front of a lane.
-    fn base_count(&self, lane: usize, offset: usize) -> u64 {
-        let read = self.lanes.get(lane).and_then(|lane| lane.peek(offset));
+    /// Bases to align of the read `offset` places after the front of a file.
+    fn base_count(&self, file: usize, offset: usize) -> u64 {
+        let read = self.blocks.get(file).and_then(|file| file.peek(offset));
         let bases = read.map_or(0, |(block, i)| block.reads[i].bases.len);
         match &self.umi {
             None => bases.into(),
-            Some(umi) => umi.template(lane, bases as usize).len() as u64,
+            Some(umi) => umi.template(file, bases as usize).len() as u64,
         }
     }
 
@@ -420,15 +421,15 @@ impl<'a> CohortCutter<'a> {
             first_read: self.next_read,
             first_template: self.next_template,
             sequence: self.next_sequence,
-            places: self.lanes.iter().filter_map(FileBlocks::place).collect(),
+            places: self.blocks.iter().filter_map(FileBlocks::place).collect(),
             has_numbers: self.has_numbers == Some(true),
         });
     }
 
     fn cut(&mut self, reach: Reach, produce: &mut impl FnMut(Cut)) {
         self.note_start();
-        let lanes: Vec<_> =
-            self.lanes.iter_mut().map(|lane| lane.take(reach.reads_per_lane)).collect();
+        let segments: Vec<_> =
+            self.blocks.iter_mut().map(|file| file.take(reach.reads_per_file)).collect();
         let singles = reach.templates - reach.pairs;
         let reads = 2 * reach.pairs + singles;
         produce(Cut::Batch(Box::new(Batch {
@@ -440,7 +441,7 @@ impl<'a> CohortCutter<'a> {
             pairs_before: self.open.pairs,
             singles_before: self.open.singles,
             shape: reach.shape,
-            lanes,
+            segments,
             reads: reads as usize,
             files: self.files.clone(),
             has_cut_numbers: self.has_numbers == Some(true),

@@ -264,7 +264,7 @@ fn files_of_unequal_length_are_an_error_as_soon_as_it_shows() {
     let input = TestInput::new(&[&long, &short], 700);
     let mut cutter = CohortCutter::new(&input.source, Pairing::TwoFiles, u64::MAX);
     let blocks: Vec<_> = std::iter::from_fn(|| input.fetch()).collect();
-    let (first, second): (Vec<_>, Vec<_>) = blocks.into_iter().partition(|b| b.lane == 0);
+    let (first, second): (Vec<_>, Vec<_>) = blocks.into_iter().partition(|b| b.file == 0);
     second.into_iter().for_each(|block| cutter.push(block, |_| ()).unwrap());
     let needed = first.into_iter().take_while(|block| {
         block.index < 30 && cutter.early_blocks() == 0 && block.reads.reads.len() < 100

@@ -330,7 +330,7 @@ impl<'a, A: Aligner, S: BatchSink> Ingest<'a, A, S> {
             of_lane.accept(sink, batch.sequence, packed)
         };
         self.trace.sink.time(accept).map_err(IngestError::Sink)?;
-        recycle(source, batch.lanes);
+        recycle(source, batch.segments);
         Ok(())
     }
 

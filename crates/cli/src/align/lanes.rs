@@ -385,7 +385,7 @@ fn origin<'l>(mut lines: impl Iterator<Item = &'l str>) -> Option<Origin> {
 /// Header lines of the first reads, without `@`.
 fn header_lines(first: &[InputBlock]) -> Vec<String> {
     let mut lines = Vec::new();
-    for block in first.iter().filter(|block| block.lane == 0) {
+    for block in first.iter().filter(|block| block.file == 0) {
         for spans in block.reads.reads.iter().take(LOOKED_AT - lines.len().min(LOOKED_AT)) {
             let line = &block.reads.bytes[spans.name.start as usize..];
             let end = line.iter().position(|byte| matches!(byte, b'\n' | b'\r'));

@@ -97,7 +97,7 @@ impl Lane {
 
     /// The names of its inputs.
     pub(super) fn inputs(&self) -> Vec<String> {
-        (0..self.source.lanes()).map(|i| self.source.path(i).display().to_string()).collect()
+        (0..self.source.files()).map(|i| self.source.path(i).display().to_string()).collect()
     }
 }
 
@@ -249,12 +249,12 @@ fn open_source(
 
 /// Refuses Phred+64 where there is no quality, or one without an offset.
 fn refuse_phred64(arguments: &AlignArguments, source: &ReadSource) -> Result<(), UsageError> {
-    let has_qualities = |lane: &usize| {
-        matches!(source.format(*lane).container, Container::Fastq | Container::WrappedFastq)
+    let has_qualities = |file: &usize| {
+        matches!(source.format(*file).container, Container::Fastq | Container::WrappedFastq)
     };
-    match (0..source.lanes()).find(|lane| !has_qualities(lane)) {
-        Some(lane) if arguments.input.phred64 => {
-            let path = source.path(lane).display();
+    match (0..source.files()).find(|file| !has_qualities(file)) {
+        Some(file) if arguments.input.phred64 => {
+            let path = source.path(file).display();
             Err(UsageError(format!("--phred64 is for FASTQ, and {path} is none")))
         }
         _ => Ok(()),
@@ -298,7 +298,7 @@ fn has_records(source: &ReadSource) -> bool {
 
 /// Unaligned BAM and CRAM say themselves which reads are mates.
 fn pairing(arguments: &AlignArguments, source: &ReadSource) -> Pairing {
-    if source.lanes() == 2 {
+    if source.files() == 2 {
         Pairing::TwoFiles
     } else if arguments.input.interleaved || has_records(source) {
         Pairing::Adjacent
@@ -336,7 +336,7 @@ fn refuse_umi(
         UmiSource::Reads(_) if arguments.input.interleaved || !arguments.mode.mode.is_bwa() => {
             "read structures, which do not go with -p and --mode"
         }
-        UmiSource::Reads([_, Some(_)]) if source.lanes() == 1 => {
+        UmiSource::Reads([_, Some(_)]) if source.files() == 1 => {
             "read structures of two files, and this is one"
         }
         UmiSource::Reads(_) => return Ok(()),
@@ -356,8 +356,8 @@ fn look_at_first(
     let Some(block) = first.iter().find(|block| !block.reads.reads.is_empty()) else {
         return Ok(None);
     };
-    let path = source.path(block.lane).display();
-    let found = umi.look_at_first(&block.reads, block.lane).map_err(|error| CohortError::Umi {
+    let path = source.path(block.file).display();
+    let found = umi.look_at_first(&block.reads, block.file).map_err(|error| CohortError::Umi {
         files: path.to_string(),
         record: 1,
         name: String::from_utf8_lossy(block.reads.name(0)).into_owned(),
@@ -384,10 +384,10 @@ fn count_reads(
     files: &[PathBuf],
 ) -> Option<u64> {
     if let Some(last) = first.iter().find(|block| block.last) {
-        let of_file = first.iter().filter(|block| block.lane == last.lane);
+        let of_file = first.iter().filter(|block| block.file == last.file);
         let reads: u64 = of_file.map(|block| block.reads.reads.len() as u64).sum();
         // Its mates are in the other file.
-        return Some(reads * source.lanes() as u64);
+        return Some(reads * source.files() as u64);
     }
     let is_small = source.total_bytes().is_some_and(|bytes| bytes <= SMALL_FILES_BYTES);
     if !is_small || files.iter().any(|path| path == Path::new("-")) {
@@ -416,7 +416,7 @@ fn reads_of_files(source: &ReadSource, first: &[InputBlock]) -> Option<u64> {
     if source.format(0).container == Container::Cram {
         return None;
     }
-    let inflated = (0..source.lanes()).map(|file| most_inflated(source.format(file).compression));
+    let inflated = (0..source.files()).map(|file| most_inflated(source.format(file).compression));
     let bytes = source.total_bytes()?.saturating_mul(inflated.max()?);
     Some(bytes / least_record_bytes(source.format(0).container, mean_read_bases(first)))
 }

@@ -311,7 +311,7 @@ impl Found {
 fn restart_points(lanes: &[Lane]) -> Vec<Vec<RestartPoint>> {
     let of_lane = |lane: &Lane| {
         let source = &lane.source;
-        (0..source.lanes()).map(|file| source.take_restart_points(file)).collect::<Vec<_>>()
+        (0..source.files()).map(|file| source.take_restart_points(file)).collect::<Vec<_>>()
     };
     lanes.iter().flat_map(of_lane).collect()
 }

@@ -55,26 +55,26 @@ pub(super) fn refuse_options(align: &AlignArguments, who: &str) -> Result<(), Us
 /// # Errors
 /// It is either.
 pub(super) fn refuse_records(source: &ReadSource, who: &str) -> Result<(), UsageError> {
-    let has_records = |lane: &usize| source.format(*lane).container.has_records();
-    match (0..source.lanes()).find(has_records) {
+    let has_records = |file: &usize| source.format(*file).container.has_records();
+    match (0..source.files()).find(has_records) {
         None => Ok(()),
-        Some(lane) => Err(UsageError(format!(
+        Some(file) => Err(UsageError(format!(
             "{}: {who} reads FASTQ or FASTA, not {}; convert it with `samtools fastq`, or use \
              `seqloom align` alone",
-            source.path(lane).display(),
-            source.format(lane).container.name()
+            source.path(file).display(),
+            source.format(file).container.name()
         ))),
     }
 }
 
 /// Says which inputs cannot be read from their middle on.
 pub(super) fn advise(source: &ReadSource, console: &Console) {
-    for lane in 0..source.lanes() {
-        if source.format(lane).compression == Compression::Zstd {
+    for file in 0..source.files() {
+        if source.format(file).compression == Compression::Zstd {
             console.info(&format!(
                 "shard: {} is compressed in one piece, so every shard decompresses all that is in \
                  front of it; `seqloom fastq pad` makes BGZF, which has no such cost",
-                source.path(lane).display()
+                source.path(file).display()
             ));
         }
     }

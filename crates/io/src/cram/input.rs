@@ -41,7 +41,7 @@ pub(crate) struct ContainerScratch {
 
 /// See the module documentation.
 pub(crate) struct CramInput {
-    lane: InTurn<Containers>,
+    containers: InTurn<Containers>,
     header: Header,
     read_groups: Vec<Vec<u8>>,
     /// Of names that are made.
@@ -159,7 +159,7 @@ impl CramInput {
             _ => input.path.file_name().unwrap_or_default().as_encoded_bytes().to_vec(),
         };
         Ok(Self {
-            lane: InTurn::new(containers),
+            containers: InTurn::new(containers),
             read_groups: groups.into_iter().map(|it| it.id.to_vec()).collect(),
             header,
             prefix: name,
@@ -198,12 +198,12 @@ impl CramInput {
             reader
         };
         let Some(place) = place else {
-            self.lane = InTurn::new(Containers::none(reader(size), self.limits));
+            self.containers = InTurn::new(Containers::none(reader(size), self.limits));
             return Ok(());
         };
         let limits = CramLimits { container_bytes: self.most_bytes, ..self.limits };
         let from = Containers::new(reader(place.byte), Vec::new(), place.byte, limits);
-        (self.lane, self.start) = (InTurn::new(from), place);
+        (self.containers, self.start) = (InTurn::new(from), place);
         if place.byte < size {
             return Ok(());
         }
@@ -225,7 +225,7 @@ impl CramInput {
     }
 
     pub(crate) fn is_ended(&self) -> bool {
-        self.lane.is_ended()
+        self.containers.is_ended()
     }
 
     /// Takes the next container.
@@ -234,7 +234,7 @@ impl CramInput {
         scratch: &mut ContainerScratch,
     ) -> Result<Pull<ContainerPiece>, SourceError> {
         let buffer = || std::mem::take(&mut scratch.bytes);
-        self.lane.pull(|containers| containers.pull(buffer), |piece| piece.last)
+        self.containers.pull(|containers| containers.pull(buffer), |piece| piece.last)
     }
 
     /// Appends the records of a container, framed as in BAM, to `out`; what is wrong with it.

@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
-/// Most descriptors in one call: there are two lanes.
+/// Most descriptors in one call: there are two files.
 pub(crate) const MAX_FILES: usize = 2;
 
 /// Waits up to `timeout` (0: not at all) until a read of one of `files`, of which there are at most

@@ -1,9 +1,9 @@
-//! Lanes that are read front to back, by whichever worker comes first: gzip, zstd, pipes, BAM,
+//! Inputs that are read front to back, by whichever worker comes first: gzip, zstd, pipes, BAM,
 //! FASTA and wrapped FASTQ.
 //!
-//! Under the lane's lock a worker decompresses about a block of text, cuts it after a record and
-//! keeps the rest for the next one. It parses after it has let the lane go. Nobody waits for the
-//! lock: who does not get it does something else.
+//! Under the stream's lock a worker decompresses about a block of text, cuts it after a record and
+//! keeps the rest for the next one. It parses after it has released the lock. Nobody waits for the
+//! lock: a worker that does not get it takes another task.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError, TryLockError};
@@ -35,7 +35,7 @@ pub(crate) trait Cut: Copy {
 #[derive(Debug)]
 pub(crate) enum Pull<T = Piece> {
     Piece(T),
-    /// Another worker has the lane.
+    /// Another worker has the lock.
     Held,
     /// The stream has nothing now.
     Waiting,
@@ -61,7 +61,7 @@ pub(crate) struct Piece {
     pub(crate) index: u64,
     pub(crate) last: bool,
     pub(crate) text: Vec<u8>,
-    /// The start of a record that is longer than may be; `text` is empty and the lane ended.
+    /// The start of a record that is longer than may be; `text` is empty and the file ended.
     pub(crate) too_long: Option<Vec<u8>>,
     /// Raw bytes read since the piece before.
     pub(crate) raw_bytes: u64,
@@ -117,13 +117,13 @@ impl<S> InTurn<S> {
     }
 }
 
-/// One such lane.
-pub(crate) struct StreamLane<C> {
+/// A stream that all workers read, one at a time.
+pub(crate) struct SharedStream<C> {
     turn: InTurn<StreamState<C>>,
     pub(crate) grammar: C,
 }
 
-impl<C: Cut> StreamLane<C> {
+impl<C: Cut> SharedStream<C> {
     pub(crate) fn new(state: StreamState<C>) -> Self {
         let grammar = state.grammar;
         Self { turn: InTurn::new(state), grammar }

@@ -13,7 +13,7 @@ use crate::input::bam;
 use crate::input::claim::Chunks;
 use crate::input::raw::Input;
 use crate::input::reader::{Compression, Truncation};
-use crate::input::stream::{Cut, Limits, MISSING_EOF_BLOCK, StreamLane, StreamState};
+use crate::input::stream::{Cut, Limits, MISSING_EOF_BLOCK, SharedStream, StreamState};
 
 /// Where a stream of aligned reads may be cut.
 #[derive(Debug, Clone, Copy)]
@@ -41,7 +41,7 @@ pub(super) enum Way {
     Chunks(Chunks, BlockPlace),
     /// SAM by chunks.
     Lines(Chunks),
-    Stream(Box<StreamLane<StreamCut>>),
+    Stream(Box<SharedStream<StreamCut>>),
     /// CRAM.
     Containers(Box<CramInput>),
 }
@@ -114,7 +114,7 @@ pub(super) fn feed(
             };
             let limits = Limits { block_bytes, max_record_bytes };
             let state = StreamState::new(reader, cut, text, limits);
-            Way::Stream(Box::new(StreamLane::new(state.with_fault(fault))))
+            Way::Stream(Box::new(SharedStream::new(state.with_fault(fault))))
         }
     };
     Ok(Feed {

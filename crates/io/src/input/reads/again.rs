@@ -1,28 +1,28 @@
-//! A claimed lane, read once more from front to back: where in it the first defect is.
+//! A claimed file, read once more from front to back: where in it the first defect is.
 
 use seqloom_format::ReadBlock;
 use seqloom_format::fastq::Grammar;
 
 use super::ReadSource;
 use super::block::Defect;
+use super::file::{InputFile, Source};
 use super::grammar::StreamGrammar;
-use super::lane::{InputFile, Source};
 use super::parse::{self, ParsedText};
 use crate::input::error::SourceError;
 use crate::input::reader::TextReader;
 use crate::input::stream::{Limits, Pull, StreamState};
 
 impl ReadSource {
-    /// Reads a claimed lane once more, one record after the other, from the record that starts
+    /// Reads a claimed file once more, one record after the other, from the record that starts
     /// `skip` bytes of text after what is at `raw_start` in the file, to the first defect; its
     /// counts and offset start at that record.
     pub(crate) fn first_defect(
         &self,
-        lane: usize,
+        file: usize,
         raw_start: u64,
         skip: u64,
     ) -> Result<Option<Defect>, SourceError> {
-        let InputFile { input, source, max_record_bytes, .. } = &self.lanes[lane];
+        let InputFile { input, source, max_record_bytes, .. } = &self.files[file];
         let (mut reader, mut skip) = match source {
             Source::Plain(_) => (TextReader::plain(input.clone(), raw_start + skip), 0),
             Source::Bgzf(_) => (TextReader::new(input.clone(), raw_start), skip),

@@ -7,14 +7,14 @@ use seqloom_format::names::ReadNameFault;
 
 use crate::cram::ContainerFault;
 
-/// A run of consecutive reads of one lane.
+/// A run of consecutive reads of one file.
 #[derive(Debug)]
 pub struct InputBlock {
     /// Which input: 0 or 1.
-    pub lane: usize,
-    /// 0, 1, 2... in file order: every index of a lane is handed out exactly once.
+    pub file: usize,
+    /// 0, 1, 2... in file order: every index of a file is handed out exactly once.
     pub index: u64,
-    /// The lane's last block; exactly one, and it may be empty.
+    /// The file's last block; exactly one, and it may be empty.
     pub last: bool,
     /// The reads, all of those before the defect if there is one.
     pub reads: ReadBlock,

@@ -1,4 +1,4 @@
-//! The check, in order and off the workers' critical path, that the blocks of a lane join.
+//! The check, in order and off the workers' critical path, that the blocks of a file join.
 
 use super::ReadSource;
 use super::block::{Defect, InputBlock, Problem};
@@ -9,12 +9,12 @@ use crate::input::error::{Malformed, SourceError};
 /// Records looked at to distinguish Phred+64 from Phred+33.
 const PHRED_RECORDS: u64 = 10_000;
 
-/// Verifies the blocks of one lane, given in the order of their index: each must start where the
+/// Verifies the blocks of one file, given in the order of their index: each must start where the
 /// one before ended. A start found in the middle of a file counts only by this. Counts records and
 /// lines on the way and turns the first defect into an error that names them.
 #[derive(Debug)]
 pub struct SequenceCheck {
-    lane: usize,
+    file: usize,
     pub(crate) next_index: u64,
     /// Text before the next block's chunk.
     base: u64,
@@ -23,7 +23,7 @@ pub struct SequenceCheck {
     /// One past the last record: `expected` before blank lines were skipped.
     record_end: u64,
     in_blank_tail: bool,
-    /// Of the lane, those before its first block too.
+    /// Of the file, those before its first block too.
     records: u64,
     lines: u64,
     /// Records before the first block.
@@ -33,7 +33,7 @@ pub struct SequenceCheck {
     raw_end: u64,
     /// A place in the file to decompress from, at or before `record_end`, and the text before it.
     anchor: (u64, u64),
-    /// Where the first record of the lane is.
+    /// Where the first record of the file is.
     start: FilePosition,
     last_name: Vec<u8>,
     qualities: QualityRange,
@@ -42,13 +42,13 @@ pub struct SequenceCheck {
 }
 
 impl SequenceCheck {
-    /// For `lane` of `source`.
+    /// For `file` of `source`.
     #[must_use]
-    pub fn new(source: &ReadSource, lane: usize) -> Self {
-        let (start, base) = (source.start(lane), source.first_text(lane));
-        let raw = source.first_raw(lane);
+    pub fn new(source: &ReadSource, file: usize) -> Self {
+        let (start, base) = (source.start(file), source.first_text(file));
+        let raw = source.first_raw(file);
         Self {
-            lane,
+            file,
             next_index: 0,
             base,
             expected: start.text,
@@ -62,7 +62,7 @@ impl SequenceCheck {
             anchor: (raw, if raw == 0 { 0 } else { base }),
             start,
             last_name: Vec::new(),
-            qualities: QualityRange::new(source.checks_phred_offset(lane)),
+            qualities: QualityRange::new(source.checks_phred_offset(file)),
             stream_from: 0,
         }
     }
@@ -94,7 +94,7 @@ impl SequenceCheck {
         self.bases
     }
 
-    /// Whether blocks must have their reads still when they are accepted: the first ones of a lane,
+    /// Whether blocks must have their reads still when they are accepted: the first ones of a file,
     /// whose qualities show their offset.
     #[must_use]
     pub fn looks_at_reads(&self) -> bool {
@@ -105,8 +105,8 @@ impl SequenceCheck {
     /// that were read ahead lose their reads: a stream gives them.
     ///
     /// # Errors
-    /// [`SourceError::Malformed`] for the first malformed record of the lane,
-    /// [`SourceError::PhredOffset`] once the first 10,000 records have shown it (or the lane's end,
+    /// [`SourceError::Malformed`] for the first malformed record of the file,
+    /// [`SourceError::PhredOffset`] once the first 10,000 records have shown it (or the file's end,
     /// if it has fewer), [`SourceError::Compressed`] if BGZF blocks do not join, and
     /// [`SourceError::Inconsistent`] if reading again does not show why two blocks do not join.
     pub fn accept(
@@ -114,7 +114,7 @@ impl SequenceCheck {
         source: &ReadSource,
         block: &mut InputBlock,
     ) -> Result<(), SourceError> {
-        debug_assert_eq!((block.lane, block.index), (self.lane, self.next_index));
+        debug_assert_eq!((block.file, block.index), (self.file, self.next_index));
         self.next_index += 1;
         if block.leaves_bgzf && self.stream_from == 0 {
             self.continue_as_stream(source);
@@ -155,12 +155,12 @@ impl SequenceCheck {
         self.check_phred_offset(source, block)
     }
 
-    /// The rest of the lane comes as a stream, from the end of the last record on.
+    /// The rest of the file comes as a stream, from the end of the last record on.
     fn continue_as_stream(&mut self, source: &ReadSource) {
         let (raw, raw_text) = self.anchor;
         let (text, records, lines) = (self.record_end, self.records, self.lines);
         let place = FilePosition { raw, raw_text, text, records, lines };
-        self.stream_from = source.continue_as_stream(self.lane, place);
+        self.stream_from = source.continue_as_stream(self.file, place);
         (self.start.raw, self.start.raw_text) = (raw, raw_text);
         (self.base, self.expected) = (text, text);
         self.in_blank_tail = false;
@@ -171,7 +171,7 @@ impl SequenceCheck {
         let Some((first, end)) = block.place.raw else { return Ok(()) };
         if first != self.raw_end {
             let problem = format!("blocks do not join: one ends here, the next starts at {first}");
-            return Err(source.lane_input(self.lane).compressed_error(self.raw_end, problem));
+            return Err(source.input_file(self.file).compressed_error(self.raw_end, problem));
         }
         self.raw_end = end;
         Ok(())
@@ -190,7 +190,7 @@ impl SequenceCheck {
     /// Reads again from the last sure record, one record after the other, to name what is wrong.
     fn diagnose(&self, source: &ReadSource) -> SourceError {
         let (raw_start, base) = self.anchor;
-        match source.first_defect(self.lane, raw_start, self.record_end - base) {
+        match source.first_defect(self.file, raw_start, self.record_end - base) {
             Ok(Some(mut defect)) => {
                 defect.record += self.records;
                 defect.line = defect.line.map(|line| line + self.lines);
@@ -198,7 +198,7 @@ impl SequenceCheck {
                 self.error(source, &defect, None)
             }
             Ok(None) => SourceError::Inconsistent {
-                path: source.path(self.lane).to_path_buf(),
+                path: source.path(self.file).to_path_buf(),
                 byte: self.expected,
             },
             Err(error) => error,
@@ -213,12 +213,12 @@ impl SequenceCheck {
         self.error(source, &defect, block.last_name())
     }
 
-    /// `defect` counts from the start of the lane; `before` is the name of the read before it.
+    /// `defect` counts from the start of the file; `before` is the name of the read before it.
     fn error(&self, source: &ReadSource, defect: &Defect, before: Option<&[u8]>) -> SourceError {
         let text = |name: &[u8]| {
             (!name.is_empty()).then(|| String::from_utf8_lossy(name).escape_debug().to_string())
         };
-        let path = source.path(self.lane).to_path_buf();
+        let path = source.path(self.file).to_path_buf();
         if let Problem::Container(fault) = &defect.problem {
             // The first one has the number 1.
             let (container, start) = (self.next_index, self.base);
@@ -253,7 +253,7 @@ impl SequenceCheck {
             self.qualities.open = false;
             if let Some(encoding) = self.qualities.other_encoding() {
                 return Err(SourceError::PhredOffset {
-                    path: source.path(self.lane).to_path_buf(),
+                    path: source.path(self.file).to_path_buf(),
                     encoding,
                     records: self.qualities.records,
                     lowest: self.qualities.lowest,

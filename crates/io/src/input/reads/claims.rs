@@ -1,4 +1,4 @@
-//! Lanes that many workers read at once: regular files of four-line FASTQ, plain or BGZF.
+//! Files that many workers read at once: regular files of four-line FASTQ, plain or BGZF.
 //!
 //! A worker claims a chunk of the file by one `fetch_add` and waits for nobody: it finds by
 //! itself where the first record of its chunk starts, and reads on past its chunk as far as

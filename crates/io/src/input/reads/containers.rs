@@ -1,4 +1,4 @@
-//! Lanes of CRAM: a container becomes a block.
+//! Files of CRAM: a container becomes a block.
 
 use std::sync::atomic::Ordering;
 
@@ -13,23 +13,23 @@ impl ReadSource {
     /// What the first container of an input of CRAM inflates to, in bytes; 0 where there is none.
     #[must_use]
     pub fn container_bytes(&self) -> u64 {
-        self.lanes.iter().filter_map(|lane| lane.containers()).map(|it| it.wants.raw_bytes).sum()
+        self.files.iter().filter_map(|file| file.containers()).map(|it| it.wants.raw_bytes).sum()
     }
 
-    /// Takes the next container of a lane, and decodes it.
+    /// Takes the next container of a file, and decodes it.
     pub(super) fn pull_container(
         &self,
-        lane: usize,
+        file: usize,
         cram: &CramInput,
         scratch: &mut FetchScratch,
     ) -> Result<Taken, SourceError> {
-        let progress = &self.lanes[lane].progress;
+        let progress = &self.files[file].progress;
         match cram.pull(&mut scratch.container)? {
             Pull::Piece(piece) => {
                 // Relaxed: see `Progress`.
                 progress.claimed_blocks.fetch_add(1, Ordering::Relaxed);
                 progress.starved_since.store(0, Ordering::Relaxed);
-                Ok(self.decode(lane, cram, piece, scratch))
+                Ok(self.decode(file, cram, piece, scratch))
             }
             Pull::Held => Ok(Taken::Held),
             Pull::Ended => Ok(Taken::Exhausted),
@@ -39,7 +39,7 @@ impl ReadSource {
 
     fn decode(
         &self,
-        lane: usize,
+        file: usize,
         cram: &CramInput,
         mut piece: ContainerPiece,
         scratch: &mut FetchScratch,
@@ -60,6 +60,6 @@ impl ReadSource {
             parsed.defect = Some(Defect { problem, record, line: None, byte, name: Vec::new() });
         }
         parsed.place = Place { own_bytes, first: Some(0), end: own_bytes, ..Place::default() };
-        self.deliver(lane, (piece.index, piece.last), block, parsed, piece.raw_bytes)
+        self.deliver(file, (piece.index, piece.last), block, parsed, piece.raw_bytes)
     }
 }

@@ -6,24 +6,24 @@
 //!
 //! * Regular files of four-line FASTQ, plain or BGZF: claimed by one `fetch_add`, read and parsed
 //!   by all workers at the same time (`claims`).
-//! * CRAM: a container a block; one worker at a time reads, and decodes after it has let the lane
-//!   go (`containers`).
+//! * CRAM: a container a block; one worker at a time reads, and decodes after it has released the
+//!   lock (`containers`).
 //! * All else (gzip, zstd, pipes, BAM, FASTA, wrapped FASTQ): one worker at a time decompresses and
-//!   cuts, and parses after it has let the lane go (`stream`).
+//!   cuts, and parses after it has released the lock (`stream`).
 //! * BGZF that something else follows, such as plain gzip: by all workers up to about there, the
 //!   rest as a stream. The check of the blocks, which alone knows where the last sure record ends,
 //!   starts it.
 //!
 //! What is read is recognised by content, never by a file's name. Bounds: [`SourceOptions`],
-//! [`MAX_RECORD_BYTES`], and four blocks that one lane may lead the other by.
+//! [`MAX_RECORD_BYTES`], and four blocks that one file may lead the other by.
 
 mod again;
 pub(crate) mod block;
 mod check;
 pub(crate) mod claims;
 mod containers;
+pub(crate) mod file;
 mod grammar;
-pub(crate) mod lane;
 pub(crate) mod opening;
 mod options;
 pub(crate) mod parse;
@@ -46,14 +46,14 @@ use seqloom_format::bam::Header;
 use seqloom_format::fastq::ParseOptions;
 
 use self::claims::ClaimedChunk;
+use self::file::{InputFile, Progress, Source};
 use self::grammar::StreamGrammar;
-use self::lane::{InputFile, Progress, Source};
 use self::opening::Opened;
 use self::parse::ParsedText;
 pub use crate::input::MAX_RECORD_BYTES;
 use crate::input::claim::Chunks;
 use crate::input::raw::Input;
-use crate::input::stream::{Piece, Pull, StreamLane};
+use crate::input::stream::{Piece, Pull, SharedStream};
 use crate::input::window::BgzfScratch;
 use crate::input::{MAX_BLOCK_BYTES, POLL_TIME, poll};
 
@@ -84,7 +84,7 @@ pub struct FetchScratch {
     records: Vec<u8>,
 }
 
-/// One attempt at one lane.
+/// One attempt at one file.
 enum Taken {
     Block(Box<InputBlock>),
     Held,
@@ -94,7 +94,7 @@ enum Taken {
 
 /// One or two inputs, shared by all workers.
 pub struct ReadSource {
-    lanes: Vec<InputFile>,
+    files: Vec<InputFile>,
     header: Option<Header>,
     options: SourceOptions,
     parse: ParseOptions,
@@ -141,10 +141,10 @@ impl ReadSource {
             refuse_streams(&opened)?;
         }
         let starts = starts.iter().map(Some).chain(std::iter::repeat(None));
-        let lane = |(it, start)| InputFile::new(it, &options, start);
-        let lanes = opened.into_iter().zip(starts).map(lane).collect::<Result<_, _>>()?;
+        let file = |(it, start)| InputFile::new(it, &options, start);
+        let files = opened.into_iter().zip(starts).map(file).collect::<Result<_, _>>()?;
         Ok(Self {
-            lanes,
+            files,
             header,
             parse: ParseOptions {
                 keep_comments: options.keep_comments,
@@ -160,27 +160,27 @@ impl ReadSource {
 
     /// Number of inputs: 1 or 2.
     #[must_use]
-    pub fn lanes(&self) -> usize {
-        self.lanes.len()
+    pub fn files(&self) -> usize {
+        self.files.len()
     }
 
-    /// What the input of `lane` is.
+    /// What the input of `file` is.
     #[must_use]
-    pub fn format(&self, lane: usize) -> InputFormat {
-        self.lanes[lane].format
+    pub fn format(&self, file: usize) -> InputFormat {
+        self.files[file].format
     }
 
-    /// Path of the input of `lane`, `standard input` for `-`.
+    /// Path of the input of `file`, `standard input` for `-`.
     #[must_use]
-    pub fn path(&self, lane: usize) -> &Path {
-        &self.lanes[lane].input.path
+    pub fn path(&self, file: usize) -> &Path {
+        &self.files[file].input.path
     }
 
-    /// The restart points of `lane` that were found so far and not taken yet, in order.
+    /// The restart points of `file` that were found so far and not taken yet, in order.
     #[must_use]
-    pub fn take_restart_points(&self, lane: usize) -> Vec<RestartPoint> {
-        let stream = self.lanes[lane].stream();
-        stream.map(StreamLane::take_restart_points).unwrap_or_default()
+    pub fn take_restart_points(&self, file: usize) -> Vec<RestartPoint> {
+        let stream = self.files[file].stream();
+        stream.map(SharedStream::take_restart_points).unwrap_or_default()
     }
 
     /// Header of unaligned BAM or CRAM.
@@ -193,13 +193,13 @@ impl ReadSource {
     #[must_use]
     pub fn bytes_read(&self) -> u64 {
         // Relaxed, here and below: see `Progress` and `InputFile::leaves_bgzf`.
-        self.lanes.iter().map(|lane| lane.progress.raw_bytes.load(Ordering::Relaxed)).sum()
+        self.files.iter().map(|file| file.progress.raw_bytes.load(Ordering::Relaxed)).sum()
     }
 
     /// Size of the inputs in bytes; `None` if one is a stream.
     #[must_use]
     pub fn total_bytes(&self) -> Option<u64> {
-        self.lanes.iter().map(|lane| lane.input.size).sum()
+        self.files.iter().map(|file| file.input.size).sum()
     }
 
     /// Gives a block's buffers back.
@@ -228,7 +228,7 @@ impl ReadSource {
         lock(&self.free).pop().unwrap_or_default()
     }
 
-    /// Takes and parses the next block of the lane that lags (or of another that may be taken).
+    /// Takes and parses the next block of the file that lags (or of another that may be taken).
     ///
     /// Never waits for another worker. Where only pipes without data are left, one worker at a
     /// time waits for them, at most about 20 ms, and the others get [`Fetch::Busy`] at once.
@@ -239,24 +239,24 @@ impl ReadSource {
     /// are not errors here but [`InputBlock::defect`]s.
     pub fn fetch(&self, scratch: &mut FetchScratch) -> Result<Fetch, SourceError> {
         for attempt in 0..2 {
-            let mut open_lanes = self.lanes.len();
+            let mut open_files = self.files.len();
             let mut waiting = [None; poll::MAX_FILES];
-            for (slot, lane) in waiting.iter_mut().zip(self.lanes_by_lag()) {
-                if self.lanes[lane].is_exhausted() {
-                    open_lanes -= 1;
+            for (slot, file) in waiting.iter_mut().zip(self.files_by_lag()) {
+                if self.files[file].is_exhausted() {
+                    open_files -= 1;
                     continue;
                 }
-                if !self.may_take(lane) {
+                if !self.may_take(file) {
                     continue;
                 }
-                match self.take(lane, scratch)? {
+                match self.take(file, scratch)? {
                     Taken::Block(block) => return Ok(Fetch::Block(block)),
                     Taken::Held => {}
-                    Taken::Waiting => *slot = Some(lane),
-                    Taken::Exhausted => open_lanes -= 1,
+                    Taken::Waiting => *slot = Some(file),
+                    Taken::Exhausted => open_files -= 1,
                 }
             }
-            if open_lanes == 0 {
+            if open_files == 0 {
                 return Ok(Fetch::End);
             }
             if attempt == 1 || !self.wait_for_data(waiting)? {
@@ -266,32 +266,36 @@ impl ReadSource {
         Ok(Fetch::Busy)
     }
 
-    fn take(&self, lane: usize, scratch: &mut FetchScratch) -> Result<Taken, SourceError> {
-        let InputFile { progress, source, .. } = &self.lanes[lane];
-        if let Some(stream) = self.lanes[lane].stream() {
-            return self.pull(lane, stream);
+    fn take(&self, file: usize, scratch: &mut FetchScratch) -> Result<Taken, SourceError> {
+        let InputFile { progress, source, .. } = &self.files[file];
+        if let Some(stream) = self.files[file].stream() {
+            return self.pull(file, stream);
         }
         match source {
             Source::Plain(chunks) | Source::Bgzf(chunks) => {
                 let Some(index) = chunks.claim() else {
-                    let is_over = self.lanes[lane].is_exhausted();
+                    let is_over = self.files[file].is_exhausted();
                     return Ok(if is_over { Taken::Exhausted } else { Taken::Held });
                 };
                 progress.claimed_blocks.fetch_add(1, Ordering::Relaxed);
-                self.read_claim(lane, chunks, index, scratch)
+                self.read_claim(file, chunks, index, scratch)
             }
-            Source::Containers(cram) => self.pull_container(lane, cram, scratch),
+            Source::Containers(cram) => self.pull_container(file, cram, scratch),
             Source::Stream(_) => Ok(Taken::Exhausted),
         }
     }
 
-    fn pull(&self, lane: usize, stream: &StreamLane<StreamGrammar>) -> Result<Taken, SourceError> {
-        let progress = &self.lanes[lane].progress;
+    fn pull(
+        &self,
+        file: usize,
+        stream: &SharedStream<StreamGrammar>,
+    ) -> Result<Taken, SourceError> {
+        let progress = &self.files[file].progress;
         match stream.pull(|| self.free_block().bytes)? {
             Pull::Piece(piece) => {
                 progress.claimed_blocks.fetch_add(1, Ordering::Relaxed);
                 progress.starved_since.store(0, Ordering::Relaxed);
-                self.parse_piece(lane, stream.grammar, piece)
+                self.parse_piece(file, stream.grammar, piece)
             }
             Pull::Held => Ok(Taken::Held),
             Pull::Ended => Ok(Taken::Exhausted),
@@ -299,7 +303,7 @@ impl ReadSource {
         }
     }
 
-    /// A lane that has nothing now.
+    /// Notes since when a pipe has had no data.
     fn wait_for(&self, progress: &Progress) -> Taken {
         let now = self.started.elapsed().as_millis() as u64 + 1;
         // The first who finds nothing sets the time.
@@ -310,12 +314,12 @@ impl ReadSource {
 
     fn read_claim(
         &self,
-        lane: usize,
+        file: usize,
         chunks: &Chunks,
         index: u64,
         scratch: &mut FetchScratch,
     ) -> Result<Taken, SourceError> {
-        let InputFile { input, source, start, max_record_bytes, .. } = &self.lanes[lane];
+        let InputFile { input, source, start, max_record_bytes, .. } = &self.files[file];
         let mut block = self.free_block();
         let (options, max_record_bytes) = (self.parse, *max_record_bytes);
         let chunk = ClaimedChunk { input, chunks, index, options, max_record_bytes };
@@ -328,10 +332,10 @@ impl ReadSource {
         };
         let leaves_bgzf = parsed.is_none();
         if leaves_bgzf {
-            self.lanes[lane].leaves_bgzf.store(true, Ordering::Relaxed);
+            self.files[file].leaves_bgzf.store(true, Ordering::Relaxed);
             if index == 0 {
                 // Where its records start is sure. Of others the check of the blocks knows it.
-                self.lanes[lane].continue_as_stream(*start);
+                self.files[file].continue_as_stream(*start);
             }
         }
         let last = chunks.is_last(index);
@@ -341,7 +345,7 @@ impl ReadSource {
         let Range { start, end } = chunks.range(index);
         let parsed = parsed.unwrap_or_default();
         let is_last = last && !leaves_bgzf;
-        let mut taken = self.deliver(lane, (index, is_last), block, parsed, end - start);
+        let mut taken = self.deliver(file, (index, is_last), block, parsed, end - start);
         if let Taken::Block(block) = &mut taken {
             block.leaves_bgzf = leaves_bgzf;
         }
@@ -350,7 +354,7 @@ impl ReadSource {
 
     fn parse_piece(
         &self,
-        lane: usize,
+        file: usize,
         grammar: StreamGrammar,
         piece: Piece,
     ) -> Result<Taken, SourceError> {
@@ -372,20 +376,20 @@ impl ReadSource {
             }
         };
         if let Some(head) = too_long {
-            parsed.set_too_long(self.lanes[lane].max_record_bytes, &head, 0);
+            parsed.set_too_long(self.files[file].max_record_bytes, &head, 0);
         }
-        Ok(self.deliver(lane, (index, last), block, parsed, raw_bytes))
+        Ok(self.deliver(file, (index, last), block, parsed, raw_bytes))
     }
 
     fn deliver(
         &self,
-        lane: usize,
+        file: usize,
         (index, last): (u64, bool),
         reads: ReadBlock,
         parsed: ParsedText,
         raw_bytes: u64,
     ) -> Taken {
-        let progress = &self.lanes[lane].progress;
+        let progress = &self.files[file].progress;
         progress.reads.fetch_add(reads.reads.len() as u64, Ordering::Relaxed);
         progress.text_bytes.fetch_add(parsed.place.own_bytes, Ordering::Relaxed);
         progress.raw_bytes.fetch_add(raw_bytes, Ordering::Relaxed);
@@ -393,7 +397,7 @@ impl ReadSource {
         progress.delivered_blocks.fetch_add(1, Ordering::Release);
         let ParsedText { place, records, lines, bases, aligned, defect } = parsed;
         Taken::Block(Box::new(InputBlock {
-            lane,
+            file,
             index,
             last,
             reads,
@@ -408,41 +412,41 @@ impl ReadSource {
         }))
     }
 
-    /// Whether the qualities of `lane` may have another offset than 33.
-    pub(crate) fn checks_phred_offset(&self, lane: usize) -> bool {
+    /// Whether the qualities of `file` may have another offset than 33.
+    pub(crate) fn checks_phred_offset(&self, file: usize) -> bool {
         !self.options.assume_phred33
             && !self.options.phred64
-            && self.lanes[lane].start.records == 0
-            && matches!(self.format(lane).container, Container::Fastq | Container::WrappedFastq)
+            && self.files[file].start.records == 0
+            && matches!(self.format(file).container, Container::Fastq | Container::WrappedFastq)
     }
 
-    /// Where the first record of `lane` is.
-    pub(crate) fn start(&self, lane: usize) -> FilePosition {
-        self.lanes[lane].start
+    /// Where the first record of `file` is.
+    pub(crate) fn start(&self, file: usize) -> FilePosition {
+        self.files[file].start
     }
 
-    /// Where the text of the first block of `lane` starts: before the first record where that
+    /// Where the text of the first block of `file` starts: before the first record where that
     /// is within a BGZF block.
-    pub(crate) fn first_text(&self, lane: usize) -> u64 {
-        let InputFile { start, source, .. } = &self.lanes[lane];
+    pub(crate) fn first_text(&self, file: usize) -> u64 {
+        let InputFile { start, source, .. } = &self.files[file];
         if matches!(source, Source::Bgzf(_)) { start.raw_text } else { start.text }
     }
 
-    /// Where the first chunk of `lane` starts in the file; 0 where it is read front to back.
-    pub(crate) fn first_raw(&self, lane: usize) -> u64 {
-        match &self.lanes[lane].source {
+    /// Where the first chunk of `file` starts in the file; 0 where it is read front to back.
+    pub(crate) fn first_raw(&self, file: usize) -> u64 {
+        match &self.files[file].source {
             Source::Plain(chunks) | Source::Bgzf(chunks) => chunks.range(0).start,
             Source::Stream(_) | Source::Containers(_) => 0,
         }
     }
 
     /// See [`InputFile::continue_as_stream`].
-    pub(crate) fn continue_as_stream(&self, lane: usize, place: FilePosition) -> u64 {
-        self.lanes[lane].continue_as_stream(place)
+    pub(crate) fn continue_as_stream(&self, file: usize, place: FilePosition) -> u64 {
+        self.files[file].continue_as_stream(place)
     }
 
-    pub(crate) fn lane_input(&self, lane: usize) -> &Input {
-        &self.lanes[lane].input
+    pub(crate) fn input_file(&self, file: usize) -> &Input {
+        &self.files[file].input
     }
 }
 

@@ -174,9 +174,9 @@ pub(crate) fn open_all(
     let mut last_news = Instant::now();
     loop {
         let mut missing = None;
-        for (lane, opening) in openings.iter_mut().enumerate() {
+        for (file, opening) in openings.iter_mut().enumerate() {
             if !opening.advance()? {
-                missing = missing.or(Some(lane));
+                missing = missing.or(Some(file));
             }
         }
         let Some(missing) = missing else { break };

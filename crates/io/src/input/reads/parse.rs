@@ -1,4 +1,4 @@
-//! Text that a worker holds, to a block: the part common to every lane of FASTQ or FASTA.
+//! Text that a worker holds, to a block: the part common to every file of FASTQ or FASTA.
 
 use seqloom_format::ReadBlock;
 use seqloom_format::fastq::{

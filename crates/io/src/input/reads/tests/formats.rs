@@ -261,8 +261,8 @@ fn pairs_may_differ_in_compression() {
             source.total_bytes(),
             Some(paths.iter().map(|path| path.metadata().unwrap().len()).sum())
         );
-        let lanes = collect(&source, threads).unwrap();
-        assert_eq!(lanes, [expected.clone(), expected.clone()]);
+        let files = collect(&source, threads).unwrap();
+        assert_eq!(files, [expected.clone(), expected.clone()]);
         assert_eq!(Some(source.bytes_read()), source.total_bytes());
     }
 }

@@ -48,8 +48,8 @@ fn options(block_bytes: usize) -> SourceOptions {
     SourceOptions { block_bytes, keep_comments: true, ..SourceOptions::default() }
 }
 
-/// The lanes of a source: blocks that came before their turn, and the reads of those before.
-struct Lanes {
+/// The files of a source: blocks that came before their turn, and the reads of those before.
+struct Files {
     waiting: BTreeMap<(usize, u64), InputBlock>,
     checks: Vec<SequenceCheck>,
     reads: Vec<Vec<Read>>,
@@ -57,53 +57,53 @@ struct Lanes {
     failure: Option<SourceError>,
 }
 
-impl Lanes {
+impl Files {
     /// Takes a block, and accepts those whose turn it is.
     fn take(&mut self, source: &ReadSource, block: InputBlock) -> Result<(), SourceError> {
-        let lane = block.lane;
-        let before = self.waiting.insert((lane, block.index), block);
+        let file = block.file;
+        let before = self.waiting.insert((file, block.index), block);
         assert!(before.is_none(), "block handed out twice");
-        while let Some(mut block) = self.waiting.remove(&(lane, self.checks[lane].accepted())) {
-            assert!(!self.ended[lane], "a block after the last one");
+        while let Some(mut block) = self.waiting.remove(&(file, self.checks[file].accepted())) {
+            assert!(!self.ended[file], "a block after the last one");
             let own = reads_of(&block);
-            if !self.checks[lane].looks_at_reads() {
+            if !self.checks[file].looks_at_reads() {
                 block.take_reads();
             }
-            self.checks[lane].accept(source, &mut block)?;
-            self.ended[lane] = block.last;
+            self.checks[file].accept(source, &mut block)?;
+            self.ended[file] = block.last;
             if block.records > 0 {
-                self.reads[lane].extend(own);
+                self.reads[file].extend(own);
             }
         }
         Ok(())
     }
 }
 
-/// Reads of each lane, taken by `threads` threads and verified in order.
+/// Reads of each file, taken by `threads` threads and verified in order.
 fn collect(source: &ReadSource, threads: usize) -> Result<Vec<Vec<Read>>, SourceError> {
-    let lanes = source.lanes();
-    let lanes = Mutex::new(Lanes {
+    let files = source.files();
+    let files = Mutex::new(Files {
         waiting: BTreeMap::new(),
-        checks: (0..lanes).map(|lane| SequenceCheck::new(source, lane)).collect(),
-        reads: vec![Vec::new(); lanes],
-        ended: vec![false; lanes],
+        checks: (0..files).map(|file| SequenceCheck::new(source, file)).collect(),
+        reads: vec![Vec::new(); files],
+        ended: vec![false; files],
         failure: None,
     });
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
                 let mut scratch = FetchScratch::default();
-                while lanes.lock().unwrap().failure.is_none() {
+                while files.lock().unwrap().failure.is_none() {
                     let fetched = source.fetch(&mut scratch);
                     // The failure is there before another thread's block can be accepted.
-                    let mut lanes = lanes.lock().unwrap();
+                    let mut files = files.lock().unwrap();
                     let outcome = match fetched {
-                        Ok(Fetch::Block(block)) if lanes.failure.is_none() => {
-                            lanes.take(source, *block)
+                        Ok(Fetch::Block(block)) if files.failure.is_none() => {
+                            files.take(source, *block)
                         }
                         Ok(Fetch::Block(_)) => Ok(()),
                         Ok(Fetch::Busy) => {
-                            drop(lanes);
+                            drop(files);
                             std::thread::yield_now();
                             continue;
                         }
@@ -111,13 +111,13 @@ fn collect(source: &ReadSource, threads: usize) -> Result<Vec<Vec<Read>>, Source
                         Err(error) => Err(error),
                     };
                     if let Err(error) = outcome {
-                        lanes.failure.get_or_insert(error);
+                        files.failure.get_or_insert(error);
                     }
                 }
             });
         }
     });
-    let Lanes { waiting, checks, reads, ended, failure } = lanes.into_inner().unwrap();
+    let Files { waiting, checks, reads, ended, failure } = files.into_inner().unwrap();
     if let Some(failure) = failure {
         return Err(failure);
     }

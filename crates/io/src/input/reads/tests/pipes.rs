@@ -71,8 +71,8 @@ fn one_writer_feeds_two_fifos() {
     let texts = || [mates(COUNT, 1).into_bytes(), mates(COUNT, 2).into_bytes()];
     for (lead, step) in [(0, 64 * 1024), (1 << 20, 64 * 1024), (usize::MAX, 1 << 20)] {
         for threads in [1, 3] {
-            let lanes = read_both(texts(), lead, step, threads, options(30_000)).unwrap();
-            assert!(lanes == [expected(COUNT), expected(COUNT)], "lead {lead}");
+            let files = read_both(texts(), lead, step, threads, options(30_000)).unwrap();
+            assert!(files == [expected(COUNT), expected(COUNT)], "lead {lead}");
         }
     }
 }
@@ -84,8 +84,8 @@ fn compressed_fifos_are_read_too() {
     for content in
         [[gzip(&one), zstd(&two)], [bgzf(&one, &[10_000]), two.clone()], [one.clone(), gzip(&two)]]
     {
-        let lanes = read_both(content, 200_000, 5_000, 2, options(10_000)).unwrap();
-        assert!(lanes == [expected(COUNT), expected(COUNT)]);
+        let files = read_both(content, 200_000, 5_000, 2, options(10_000)).unwrap();
+        assert!(files == [expected(COUNT), expected(COUNT)]);
     }
 }
 

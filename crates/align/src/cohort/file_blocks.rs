@@ -33,11 +33,11 @@ pub(super) struct FileBlocks {
 }
 
 impl FileBlocks {
-    /// File number `lane` of `source`.
-    pub(super) fn new(source: &ReadSource, lane: usize) -> Self {
+    /// File number `file` (0 or 1) of `source`.
+    pub(super) fn new(source: &ReadSource, file: usize) -> Self {
         Self {
-            path: source.path(lane).display().to_string(),
-            check: SequenceCheck::new(source, lane),
+            path: source.path(file).display().to_string(),
+            check: SequenceCheck::new(source, file),
             mates: MateOrder::of(source),
             order: InOrder::default(),
             blocks: VecDeque::new(),

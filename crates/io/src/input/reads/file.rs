@@ -1,4 +1,4 @@
-//! A lane: one input, how it is read, and how far it is.
+//! A file: one input, how it is read, and how far it is.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,13 +16,13 @@ use crate::input::error::SourceError;
 use crate::input::raw::Input;
 use crate::input::reader::{Compression, TextReader};
 use crate::input::restart::RestartPoint;
-use crate::input::stream::{Limits, StreamLane, StreamState};
+use crate::input::stream::{Limits, SharedStream, StreamState};
 
-/// How a lane is read.
+/// How a file is read.
 pub(crate) enum Source {
     Plain(Chunks),
     Bgzf(Chunks),
-    Stream(Box<StreamLane<StreamGrammar>>),
+    Stream(Box<SharedStream<StreamGrammar>>),
     Containers(Box<CramInput>),
 }
 
@@ -47,14 +47,14 @@ pub(crate) struct InputFile {
 
 /// The rest of a BGZF file in which something else than BGZF follows, read front to back.
 struct Tail {
-    stream: StreamLane<StreamGrammar>,
+    stream: SharedStream<StreamGrammar>,
     /// Index of its first block.
     first_index: u64,
 }
 
-/// How far a lane is; every counter only grows, but for `starved_since`.
+/// How far a file is; every counter only grows, but for `starved_since`.
 ///
-/// Relaxed: they choose the lane that is read next and how far one may lead, on which no result
+/// Relaxed: they choose the file that is read next and how far one may lead, on which no result
 /// depends, and one that is seen late is off by a few blocks. `delivered_blocks` alone says more:
 /// see [`InputFile::is_exhausted`].
 #[derive(Debug, Default)]
@@ -108,7 +108,7 @@ fn read_again(
 }
 
 impl InputFile {
-    /// The lane that an opened input becomes, from `start` on if that is given. A stream cannot be
+    /// The file that an opened input becomes, from `start` on if that is given. A stream cannot be
     /// read from its middle.
     pub(crate) fn new(
         opened: Opened,
@@ -162,7 +162,7 @@ impl InputFile {
                     (reader, text) = (again, Vec::new());
                 }
                 let state = StreamState::new(reader, grammar, text, limits).after(skip);
-                Source::Stream(Box::new(StreamLane::new(state)))
+                Source::Stream(Box::new(SharedStream::new(state)))
             }
         };
         let (progress, start) = (Progress::default(), start.unwrap_or(first));
@@ -180,8 +180,8 @@ impl InputFile {
         })
     }
 
-    /// The stream that the lane is, or that the rest of it is.
-    pub(crate) fn stream(&self) -> Option<&StreamLane<StreamGrammar>> {
+    /// The stream that the file is, or that the rest of it is.
+    pub(crate) fn stream(&self) -> Option<&SharedStream<StreamGrammar>> {
         match &self.source {
             Source::Stream(stream) => Some(stream),
             Source::Plain(_) | Source::Bgzf(_) | Source::Containers(_) => {
@@ -211,7 +211,7 @@ impl InputFile {
             let grammar = StreamGrammar::Text(Grammar::FourLine);
             let state = StreamState::new(reader, grammar, Vec::new(), limits);
             let state = state.after(place.text - place.raw_text).numbered_from(first_index);
-            Tail { stream: StreamLane::new(state), first_index }
+            Tail { stream: SharedStream::new(state), first_index }
         };
         self.tail.get_or_init(make).first_index
     }
@@ -233,7 +233,7 @@ impl InputFile {
         }
     }
 
-    /// The containers that the lane has.
+    /// The containers that the file has.
     pub(crate) fn containers(&self) -> Option<&CramInput> {
         match &self.source {
             Source::Containers(cram) => Some(cram),
