@@ -33,6 +33,7 @@ mod emission;
 mod extend;
 mod float;
 mod lanes;
+mod local;
 mod options;
 mod order;
 mod pair;

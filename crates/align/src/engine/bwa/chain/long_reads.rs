@@ -6,9 +6,9 @@
 
 use super::super::extend::ExtensionContext;
 use super::super::float::{log, truncated};
-use super::super::rescue::dispatch::{Kernels, ScoreWidth};
-use super::super::rescue::kernel::{FullWindow, Scores, SequencePair};
-use super::super::rescue::parts::MatrixParts;
+use super::super::local::dispatch::{Kernels, ScoreWidth};
+use super::super::local::kernel::{FullWindow, Scores, SequencePair};
+use super::super::local::parts::MatrixParts;
 use super::super::settings::Settings;
 use super::build::Seed;
 

@@ -4,12 +4,12 @@
 //! then bands are aligned in lanes, those of like widths together, and windows without bands in
 //! full; last, the start of an alignment is found from its end backwards, again in a band.
 
+use super::super::local::band::BandedWindow;
+use super::super::local::bound::{self, Band, DiagonalHit, QueryKmers, SearchScope};
+use super::super::local::dispatch::{Kernels, ScoreWidth};
+use super::super::local::kernel::{FullWindow, Scores, SequencePair};
+use super::super::local::parts::{Best, MatrixParts};
 use super::super::settings::GAP;
-use super::band::BandedWindow;
-use super::bound::{self, Band, DiagonalHit, QueryKmers, SearchScope};
-use super::dispatch::{Kernels, ScoreWidth};
-use super::kernel::{FullWindow, Scores, SequencePair};
-use super::parts::{Best, MatrixParts};
 use super::start::{self, StartBound};
 use super::{Attempt, Codes, LocalAlignment, MateSearch, Rescue};
 use crate::search::text::Bases;

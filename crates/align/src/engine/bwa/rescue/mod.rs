@@ -7,19 +7,14 @@
 //! the regions that are there at first, in lanes; then pair by pair, in order, results are added to
 //! the regions, or dropped where they are no longer needed.
 
-mod band;
-mod bound;
-pub(super) mod dispatch;
 mod find;
-pub(super) mod kernel;
-pub(super) mod parts;
 mod start;
 mod window;
 
-use dispatch::{Kernels, ScoreWidth};
 use find::Finder;
 use window::Window;
 
+use super::local::dispatch::{Kernels, ScoreWidth};
 use super::pair::insert_size::Model;
 use super::reference::Reference;
 use super::regions::redundant::{RedundantScratch, remove_redundant};

@@ -7,8 +7,8 @@
 //! `D`, and likewise `I`, by the score alone. Where it has the score without a gap too, which is
 //! seen at once, no more rows are looked at than that takes.
 
-use super::kernel::{Scores, SequencePair};
-use super::parts::Best;
+use super::super::local::kernel::{Scores, SequencePair};
+use super::super::local::parts::Best;
 
 /// How far back from its end an alignment reaches at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

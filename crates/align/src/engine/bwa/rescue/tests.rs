@@ -1,13 +1,13 @@
 //! Local alignments against those of the library, for every width of lanes.
 
 use super::super::certified_tests::Dice;
+use super::super::local::kernel::{self, FullWindow, Scores, SequencePair};
+use super::super::local::parts::MatrixParts;
 use super::super::oracle::emit::{self, OracleAlignment};
 use super::super::oracle::index::Options;
 use super::super::pair::insert_size::InsertSizes;
 use super::super::{BwaOptions, Preset};
 use super::find::Shortcuts;
-use super::kernel::{FullWindow, Scores, SequencePair};
-use super::parts::MatrixParts;
 use super::*;
 
 /// A query, and a window with copies of parts of it: one, several far apart or near each other, in

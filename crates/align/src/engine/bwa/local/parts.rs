@@ -74,7 +74,7 @@ impl MatrixParts {
     }
 
     /// The best cell of the parts with these numbers, which are all of one matrix that matter.
-    pub(super) fn best(&mut self, numbers: &[usize], scores: &Scores<'_>) -> Best {
+    pub(in super::super) fn best(&mut self, numbers: &[usize], scores: &Scores<'_>) -> Best {
         let Self { all, rows, merged } = self;
         let best = numbers.iter().map(|&at| all[at]);
         let best = best.min_by_key(|it| (-it.score, it.row, it.column));

@@ -9,13 +9,13 @@ use super::parts::MatrixParts;
 
 /// A query, the part of a window that a band crosses, and the band.
 #[derive(Debug, Default, Clone)]
-pub(super) struct BandedWindow {
+pub(in super::super) struct BandedWindow {
     /// `target` begins with the row `first_row` of the window, or further on if that is below 0.
-    pub(super) sequences: SequencePair,
+    pub(in super::super) sequences: SequencePair,
     /// The row that the first diagonal of the band has in the first column.
-    pub(super) first_row: i32,
+    pub(in super::super) first_row: i32,
     /// Diagonals.
-    pub(super) width: usize,
+    pub(in super::super) width: usize,
 }
 
 /// Working memory of a kernel.

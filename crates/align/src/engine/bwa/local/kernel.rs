@@ -37,7 +37,7 @@ pub(in super::super) struct Scores<'a> {
 }
 
 /// Rows of a window that lanes take; longer ones are aligned one by one.
-pub(super) const MOST_ROWS: usize = 1 << 16;
+pub(in super::super) const MOST_ROWS: usize = 1 << 16;
 
 /// A code that equals no base.
 const UNKNOWN: usize = 7;
@@ -218,7 +218,7 @@ fn matrix<Score: LaneScore, const LANES: usize>(
 }
 
 /// As [`align`], of one query to a window of any length, without lanes.
-pub(super) fn align_scalar(it: &FullWindow, scores: &Scores<'_>, most: i32, out: &mut MatrixParts) {
+pub(in super::super) fn align_scalar(it: &FullWindow, scores: &Scores<'_>, most: i32, out: &mut MatrixParts) {
     let sequences = &it.sequences;
     let Scores { settings, padding, .. } = *scores;
     let Settings { ref gaps, .. } = *settings;

@@ -58,7 +58,7 @@ const PLANES: usize = 8;
 const MOST_WORDS: usize = 8;
 
 /// Whether scores are such that the bound holds.
-pub(super) fn holds(settings: &Settings) -> bool {
+pub(in super::super) fn holds(settings: &Settings) -> bool {
     let gaps = &settings.gaps;
     settings.matching == 1
         && settings.mismatch_score <= -4
@@ -68,16 +68,16 @@ pub(super) fn holds(settings: &Settings) -> bool {
 
 /// Diagonals, the first and the last: base `at` of the query and base `at + diagonal` of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Band {
-    pub(super) first: i32,
-    pub(super) last: i32,
+pub(in super::super) struct Band {
+    pub(in super::super) first: i32,
+    pub(in super::super) last: i32,
 }
 
 /// A diagonal with more than [`FREE`] k-mers, and how many more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct DiagonalHit {
-    pub(super) diagonal: i32,
-    pub(super) gain: i32,
+pub(in super::super) struct DiagonalHit {
+    pub(in super::super) diagonal: i32,
+    pub(in super::super) gain: i32,
 }
 
 /// Bits, `N` words of them.
@@ -122,7 +122,7 @@ impl<const WORDS: usize> Bits<WORDS> {
 
 /// Where alignments of a query are to be searched for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SearchScope {
+pub(in super::super) enum SearchScope {
     /// It has fewer known bases than the least score.
     Nowhere,
     /// In bands whose bound is at least so much.
@@ -133,14 +133,14 @@ pub(super) enum SearchScope {
 
 /// A query as the counter needs it.
 #[derive(Debug, Default)]
-pub(super) struct QueryKmers {
+pub(in super::super) struct QueryKmers {
     codes: Vec<u8>,
 }
 
 impl QueryKmers {
     /// Takes codes in place of what was here, and says what of the bound can be had for alignments
     /// that score `least` and more.
-    pub(super) fn take(&mut self, codes: impl Iterator<Item = u8>, least: i32) -> SearchScope {
+    pub(in super::super) fn take(&mut self, codes: impl Iterator<Item = u8>, least: i32) -> SearchScope {
         self.codes.clear();
         self.codes.extend(codes);
         let blocks = || self.codes.chunk_by(|one, next| (*one < 4) == (*next < 4));
@@ -350,7 +350,7 @@ fn list(sums: &Sums, words: usize, first: i32, out: &mut Vec<DiagonalHit>) {
 /// A diagonal is in a band if the best interval with it is good enough. Of diagonals with hits that
 /// interval has the best that ends there and the best that begins there; of one between two hits it
 /// has the best on one side of it, or on both.
-pub(super) fn bands(hits: &[DiagonalHit], least: i32, reach: &mut Vec<i32>, out: &mut Vec<Band>) {
+pub(in super::super) fn bands(hits: &[DiagonalHit], least: i32, reach: &mut Vec<i32>, out: &mut Vec<Band>) {
     out.clear();
     let spare = BASE - least;
     // The best interval that begins with each hit, last hit first.

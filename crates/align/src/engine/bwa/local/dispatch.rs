@@ -97,13 +97,13 @@ impl Kernels {
     }
 
     /// For the widest instructions that the processor has of those with `most` lanes at most.
-    pub(super) fn of_lanes(most: usize) -> Self {
+    pub(in super::super) fn of_lanes(most: usize) -> Self {
         Self::of(Instructions::of_lanes(most))
     }
 
     /// For all that the processor has, the widest last.
     #[cfg(test)]
-    pub(super) fn all() -> Vec<Self> {
+    pub(in super::super) fn all() -> Vec<Self> {
         Instructions::all().into_iter().map(Self::of).collect()
     }
 
@@ -143,7 +143,7 @@ impl Kernels {
     }
 
     /// Aligns queries in bands, as many as there are lanes at most.
-    pub(super) fn align_in_bands(
+    pub(in super::super) fn align_in_bands(
         &mut self,
         all: &[BandedWindow],
         scores: &Scores<'_>,
@@ -154,7 +154,7 @@ impl Kernels {
     }
 
     /// Counts k-mers that a query and a window have in common.
-    pub(super) fn count(&mut self, query: &QueryKmers, window: &Bases, out: &mut Vec<DiagonalHit>) {
+    pub(in super::super) fn count(&mut self, query: &QueryKmers, window: &Bases, out: &mut Vec<DiagonalHit>) {
         self.run(KernelCall::Count(query, window, out));
     }
 
