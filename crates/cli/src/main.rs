@@ -30,11 +30,7 @@ mod topology;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
-use seqloom_terminal::{Console, UsageError, exit, signals};
-
-/// Hint to who looks for the laboratory here.
-const NO_LAB: &str = "the laboratory is a program of its own: `seqloom-lab`, with the same \
-                      commands; `lab topology` is `seqloom topology`";
+use seqloom_terminal::{Console, exit, signals};
 
 /// Turns sequencing reads into analysis-ready data on every core a machine has.
 #[derive(Debug, Parser)]
@@ -81,12 +77,6 @@ enum Command {
     /// Write the man pages
     #[command(hide = true)]
     Manual(manual_pages::ManualArguments),
-    /// Was here once
-    #[command(hide = true, disable_help_flag = true)]
-    Lab {
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        _words: Vec<String>,
-    },
     #[cfg(feature = "signal")]
     #[command(name = signal::fast5_worker::NAME, hide = true)]
     Fast5Worker(signal::fast5_worker::WorkerArguments),
@@ -132,7 +122,6 @@ fn run(command: Command, console: &Console) -> seqloom_terminal::Result<()> {
         Command::Manual(arguments) => {
             manual_pages::manual(&arguments, Arguments::command(), console)
         }
-        Command::Lab { .. } => Err(UsageError(NO_LAB.to_owned()).into()),
         #[cfg(feature = "signal")]
         Command::Fast5Worker(_) => Ok(()), // it has run, without a console
     }

@@ -8,7 +8,7 @@
 
 use seqloom_terminal::exit::FAILED;
 
-/// What is said where it is older.
+/// Message on older processors.
 const TOO_OLD: &str = "seqloom: this processor has no AVX2, which this build needs: Intel has it \
                        since Haswell (2013), AMD since Excavator (2015)\n";
 

@@ -60,8 +60,8 @@ pub struct MethylatedKmers {
     pub trained: u64,
     /// They have fewer: their levels are those of the regression.
     pub imputed: u64,
-    /// They are in no molecule, as M is not where the motif has it: their levels are those of the
-    /// four bases.
+    /// K-mers with M outside the motif, which no molecule has: their levels are those of the four
+    /// bases.
     pub kept: u64,
 }
 

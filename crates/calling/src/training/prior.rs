@@ -96,14 +96,14 @@ impl Gauge {
     }
 }
 
-/// A number that was seen, how far it is from what was known, and the variance that the seeing has.
+/// A measured value's distance from the expected one, and the variance of its measurement error.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Distance {
     pub(super) distance: f64,
     pub(super) variance: f64,
 }
 
-/// The variance of true numbers about known ones: that of the distances, less that of the seeing.
+/// Variance of true values about expected ones: that of the distances less the measurement error's.
 pub(super) fn true_variance(distances: &[Distance]) -> f64 {
     let mut found = f64::INFINITY;
     for _ in 0..MEASURING_ROUNDS {

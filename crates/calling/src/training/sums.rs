@@ -2,8 +2,8 @@
 
 use crate::pore_model::PoreModel;
 
-/// What is further from its level than so many standard deviations is of another k-mer: of what
-/// is of this one, 0.27 % is.
+/// Events further from their level, in standard deviations, are outliers: 0.27 % of a normal
+/// distribution is.
 const TRIMMED_FROM: f64 = 3.0;
 
 /// Variance of a normal distribution within [`TRIMMED_FROM`], where the whole has 1.

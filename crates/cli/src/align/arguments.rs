@@ -495,7 +495,9 @@ fn field_value(text: &str) -> Result<String, String> {
 /// `--engine`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum EngineChoice {
-    Bwa,
+    /// That of `--mode`.
+    OfMode,
+    /// Does not align, for tests and the laboratory.
     Fake(FakeOptions),
 }
 
@@ -504,7 +506,7 @@ impl FromStr for EngineChoice {
 
     fn from_str(text: &str) -> Result<Self, String> {
         match text.split_once(':').unwrap_or((text, "")) {
-            ("bwa", "") => Ok(Self::Bwa),
+            ("bwa", "") => Ok(Self::OfMode),
             ("fake", options) => {
                 options.parse().map(Self::Fake).map_err(|error| format!("{error}"))
             }

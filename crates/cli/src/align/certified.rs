@@ -42,7 +42,7 @@ impl CertifiedRun {
         let needed = ByteSize(needed);
         let off_because = if !arguments.mode.mode.is_bwa() {
             Some("the mode is not bwa's".to_owned())
-        } else if !matches!(algorithm.engine, EngineChoice::Bwa) {
+        } else if !matches!(algorithm.engine, EngineChoice::OfMode) {
             Some("the engine is not bwa".to_owned())
         } else if algorithm.no_certified_path {
             Some("--no-certified-path".to_owned())

@@ -17,7 +17,7 @@ use crate::same_file::{refuse_one_file_as_both, refuse_same_file};
 /// [`UsageError`] that names the mode.
 pub(super) fn check_mode(arguments: &AlignArguments) -> Result<(), UsageError> {
     if !arguments.mode.mode.is_bwa() {
-        if !matches!(arguments.algorithm.engine, EngineChoice::Bwa) {
+        if !matches!(arguments.algorithm.engine, EngineChoice::OfMode) {
             return Err(UsageError("--engine is for --mode bwa".to_owned()));
         }
         if let Some(option) = arguments.algorithm.given() {

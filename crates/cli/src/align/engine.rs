@@ -45,18 +45,18 @@ pub(super) fn align<'a>(
     let arguments = prepared.job.arguments;
     let source = |threads| IndexSource { prefix: &arguments.reference, info: index, threads };
     match (&arguments.algorithm.engine, arguments.mode.mode) {
-        (EngineChoice::Bwa, Mode::Ungapped) => {
+        (EngineChoice::OfMode, Mode::Ungapped) => {
             let options = arguments.mode.ungapped();
             let load = |threads| Ok(UngappedEngine::load(source(threads), options.clone())?);
             align_by(load, Batches, prepared, nothing)
         }
-        (EngineChoice::Bwa, Mode::EndToEnd | Mode::Local) => {
+        (EngineChoice::OfMode, Mode::EndToEnd | Mode::Local) => {
             let options = arguments.mode.gapped();
             let load = |threads| Ok(GappedEngine::load(source(threads), options)?);
             align_by(load, Batches, prepared, nothing)
         }
-        (EngineChoice::Bwa, Mode::Spliced) => introns::align(prepared, index, first_pass),
-        (EngineChoice::Bwa, Mode::Bwa) => {
+        (EngineChoice::OfMode, Mode::Spliced) => introns::align(prepared, index, first_pass),
+        (EngineChoice::OfMode, Mode::Bwa) => {
             let certified = prepared.job.certified.clone();
             let load = |threads| {
                 let mut engine = load_bwa(arguments, index, threads)?;

@@ -210,7 +210,7 @@ impl<'a> Job<'a> {
     pub(crate) fn announce_certified(&self) {
         let requested = self.arguments.algorithm.no_certified_path
             || !self.arguments.mode.mode.is_bwa()
-            || !matches!(self.arguments.algorithm.engine, EngineChoice::Bwa);
+            || !matches!(self.arguments.algorithm.engine, EngineChoice::OfMode);
         if let (false, Some(reason)) = (requested, self.certified.off_because()) {
             let text = format!("align: without the certified path: {reason}");
             self.run.console.info(&text);

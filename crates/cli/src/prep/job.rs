@@ -193,7 +193,7 @@ fn is_in_coordinate_order(arguments: &PrepArguments, input: InputOrder) -> bool 
     }
 }
 
-/// The header of the output, for what is done to that which the steps lead to.
+/// Adds sort order and `@PG` to the header of the output.
 fn describe(header: &mut Header, arguments: &PrepArguments) {
     arguments.sort.describe_in(header);
     if !arguments.output.no_pg {

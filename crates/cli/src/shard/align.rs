@@ -132,7 +132,7 @@ fn align_shards(
     let index = index::check(&align.reference)?;
     let shards = Shards { folder, align: &align, index: &index, console };
     match &align.algorithm.engine {
-        EngineChoice::Bwa => {
+        EngineChoice::OfMode => {
             let load = |certified: &CertifiedRun, threads| {
                 let mut engine = load_bwa(&align, &index, threads)?;
                 certified.turn_on(&mut engine);

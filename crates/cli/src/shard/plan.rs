@@ -120,7 +120,7 @@ pub(super) struct Request<'a> {
     pub(super) align: &'a AlignArguments,
     pub(super) files: Vec<PlannedFile>,
     pub(super) cuts: Cuts,
-    /// Who refuses what is not possible, as the subject of a sentence.
+    /// Name of the command, for messages.
     pub(super) who: &'static str,
 }
 

@@ -157,7 +157,7 @@ fn to_fast5(
     report_repeated(pass, &once);
     bytes.clear();
     let start = match writer.finish(&mut bytes) {
-        // Why there is none was said.
+        // The reason has been reported.
         Err(Fast5WriteError::NoReads) if pass.is_lossy() => return Ok(()),
         start => start?,
     };

@@ -32,7 +32,7 @@ pub(super) struct Pass<'a> {
     strict: bool,
     reports: bool,
     lost_path: Option<PathBuf>,
-    /// Relaxed: one who asks gets `false`, whoever it is; the list is under its lock.
+    /// Relaxed: exactly one caller gets `false`; the list is under its lock.
     lost_is_staged: AtomicBool,
     pub(super) components: Components,
     /// How inputs are opened.

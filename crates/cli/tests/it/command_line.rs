@@ -39,15 +39,6 @@ fn wrong_usage_is_exit_code_2() {
 }
 
 #[test]
-fn the_laboratory_is_another_program() {
-    for words in [&["lab"][..], &["lab", "locks", "--out", "x"], &["lab", "--help"]] {
-        run_for(&mut seqloom(words), SOON).fails_with(2).says(&["seqloom-lab", "seqloom topology"]);
-    }
-    let help = run_for(&mut seqloom(["--help"]), SOON).ok().text();
-    assert!(help.contains("topology") && !help.contains("  lab"), "{help}");
-}
-
-#[test]
 fn topology_that_nobody_reads_is_no_failure_and_a_full_disk_is() {
     for words in [&["topology"][..], &["topology", "--json"]] {
         run_to_nobody(&mut seqloom(words)).ok();

@@ -33,7 +33,7 @@ pub enum Problem {
     /// A number, or a structure, that cannot be.
     #[error("{0}")]
     Malformed(&'static str),
-    /// A number that is not that of what is there.
+    /// A count that differs from the number of items.
     #[error("{what} says {said}, and there are {found}")]
     Count {
         /// Whose.

@@ -222,8 +222,8 @@ pub(super) fn first_columns(count: usize) -> u64 {
     if count < COLUMNS - 1 { (1 << count) - 1 } else { !LAST_COLUMN }
 }
 
-/// The newest of these slots, of which there is one: slots are filled in turn, so the first one at
-/// or below `newest`, else the highest one.
+/// The most recently filled of `slots`, which is not empty. Slots are a ring buffer: the first one
+/// at or below `newest`, else the highest one.
 #[inline(always)]
 pub(super) fn newest_of(slots: u64, newest: usize) -> usize {
     let before = slots & u64::MAX >> (COLUMNS - 1 - newest % COLUMNS);

@@ -17,8 +17,8 @@ const MAX_BGZF_CHUNK_BYTES: usize = 2 * 1024 * 1024;
 /// Hands out equal chunks of a file.
 #[derive(Debug)]
 pub(crate) struct Chunks {
-    /// Relaxed: every index is given once, whatever the order, and a chunk is known by its index;
-    /// who sees that all are taken learns nothing of what was read from them.
+    /// Relaxed: every index is given once, whatever the order, and a chunk is known by its index.
+    /// That all are taken says nothing about the data that was read.
     next: AtomicU64,
     count: u64,
     chunk_bytes: u64,

@@ -3,7 +3,7 @@
 use super::seeds::Hit;
 use crate::reference::{Reference, Segment};
 
-/// Hits between that which is looked at and that whose bases are fetched.
+/// Prefetch distance, in hits.
 const AHEAD: usize = 4;
 
 /// A place of a read's first base, on which seeds are.

@@ -23,7 +23,7 @@ pub(super) const MOST_PLACEMENTS: usize = 1 << 16;
 /// Rows that go to their places together: enough for the walks to overlap, and little memory.
 const CANDIDATES: usize = 2048;
 
-/// Placements between that which is written and that whose bases are fetched.
+/// Prefetch distance, in placements.
 const AHEAD: usize = 16;
 
 /// Working memory.

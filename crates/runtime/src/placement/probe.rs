@@ -154,8 +154,8 @@ fn moved(nodes: &IdSet) -> io::Result<Option<Finding>> {
     Ok(Some(all_on(name, &only, evidence_of(&region)?)))
 }
 
-/// Every plan tried out: each worker takes its slot and each replica's loader its own, on threads
-/// of their own; where they run and where their memory comes to be must be what the plan says.
+/// Tries every plan: each worker takes its slot and each replica's loader its own, on threads of
+/// their own. The CPU they run on and the node of their memory must be those of the plan.
 ///
 /// # Errors
 /// When the kernel refuses a call.

@@ -79,9 +79,9 @@ struct Worker {
 enum Work {
     /// The suffixes of some bins, which fit.
     Bins(Range<usize>),
-    /// Those of a bin, which does not fit: so many.
+    /// The suffixes of a bin that does not fit, and their number.
     Bin(usize, u64),
-    /// Those of a bin between two others, cut for the so manieth time.
+    /// The suffixes of a bin between two others, after `cuts` splits.
     Part { bin: usize, low: Option<u64>, high: Option<u64>, cuts: u64 },
     /// Those that sorting does not distinguish from this one.
     Tied(u64),

@@ -25,9 +25,9 @@ pub struct EndCollector<'a> {
     pub(crate) fragments: ChunkStore<'a>,
     /// Places of reads with a mapped mate.
     pub(crate) markers: ChunkStore<'a>,
-    /// Where every record counts as a template: reads whose mate is to be found yet, by name.
+    /// Of sorted input: reads whose mate is still missing, by name.
     pub(crate) mates: Option<ChunkStore<'a>>,
-    /// There, where families of UMIs are marked: all records, by name.
+    /// Of sorted input with `--umi-distance`: all records, by name.
     pub(crate) relatives: Option<ChunkStore<'a>>,
     /// What decides which of two such pairs comes first, [`crate::duplicates::pair_mates`].
     pub(crate) ties: DuplicateMode,

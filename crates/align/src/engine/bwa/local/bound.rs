@@ -140,7 +140,11 @@ pub(in super::super) struct QueryKmers {
 impl QueryKmers {
     /// Takes codes in place of what was here, and says what of the bound can be had for alignments
     /// that score `least` and more.
-    pub(in super::super) fn take(&mut self, codes: impl Iterator<Item = u8>, least: i32) -> SearchScope {
+    pub(in super::super) fn take(
+        &mut self,
+        codes: impl Iterator<Item = u8>,
+        least: i32,
+    ) -> SearchScope {
         self.codes.clear();
         self.codes.extend(codes);
         let blocks = || self.codes.chunk_by(|one, next| (*one < 4) == (*next < 4));
@@ -350,7 +354,12 @@ fn list(sums: &Sums, words: usize, first: i32, out: &mut Vec<DiagonalHit>) {
 /// A diagonal is in a band if the best interval with it is good enough. Of diagonals with hits that
 /// interval has the best that ends there and the best that begins there; of one between two hits it
 /// has the best on one side of it, or on both.
-pub(in super::super) fn bands(hits: &[DiagonalHit], least: i32, reach: &mut Vec<i32>, out: &mut Vec<Band>) {
+pub(in super::super) fn bands(
+    hits: &[DiagonalHit],
+    least: i32,
+    reach: &mut Vec<i32>,
+    out: &mut Vec<Band>,
+) {
     out.clear();
     let spare = BASE - least;
     // The best interval that begins with each hit, last hit first.

@@ -154,7 +154,12 @@ impl Kernels {
     }
 
     /// Counts k-mers that a query and a window have in common.
-    pub(in super::super) fn count(&mut self, query: &QueryKmers, window: &Bases, out: &mut Vec<DiagonalHit>) {
+    pub(in super::super) fn count(
+        &mut self,
+        query: &QueryKmers,
+        window: &Bases,
+        out: &mut Vec<DiagonalHit>,
+    ) {
         self.run(KernelCall::Count(query, window, out));
     }
 

@@ -218,7 +218,12 @@ fn matrix<Score: LaneScore, const LANES: usize>(
 }
 
 /// As [`align`], of one query to a window of any length, without lanes.
-pub(in super::super) fn align_scalar(it: &FullWindow, scores: &Scores<'_>, most: i32, out: &mut MatrixParts) {
+pub(in super::super) fn align_scalar(
+    it: &FullWindow,
+    scores: &Scores<'_>,
+    most: i32,
+    out: &mut MatrixParts,
+) {
     let sequences = &it.sequences;
     let Scores { settings, padding, .. } = *scores;
     let Settings { ref gaps, .. } = *settings;

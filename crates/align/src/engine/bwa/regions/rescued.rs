@@ -20,8 +20,8 @@ fn key(region: &Region) -> impl Ord + use<> {
     (-region.score, region.reference_start, region.read_start)
 }
 
-/// Adds a region to those of a read, none of which are redundant, and removes what then is. False,
-/// and nothing is changed, if that needs the sort of all.
+/// Adds a region to those of a read, none of which is redundant, and removes those that become
+/// redundant. Returns false, and changes nothing, if all must be sorted.
 ///
 /// `met` is working memory.
 pub(in super::super) fn add(
