@@ -53,7 +53,7 @@ pub(crate) struct IndexArguments {
     /// [default: 8, and 16 for references of more than 2^30 bases]
     #[arg(long, value_name = "N", value_parser = power_of_two)]
     sa_stride: Option<u32>,
-    /// Say nothing but errors
+    /// Print errors only
     #[arg(long)]
     quiet: bool,
 }

@@ -15,7 +15,8 @@ pub(crate) struct TopologyArguments {
     /// As JSON
     #[arg(long)]
     json: bool,
-    /// Place memory in every way, read back where it is, and fail where that is elsewhere
+    /// Test every memory placement policy: allocate, read back the node of each page, and fail on a
+    /// mismatch
     #[arg(long)]
     self_test: bool,
     /// Describe the machine whose /sys and /proc were copied below this folder

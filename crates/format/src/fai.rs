@@ -268,7 +268,7 @@ impl FaiBuilder {
         let Some(entry) = self.entries.last_mut() else {
             return match bases {
                 0 => Ok(()),
-                _ => Err(self.failed("text before the first '>': this is no FASTA")),
+                _ => Err(self.failed("text before the first '>': this is not FASTA")),
             };
         };
         if bases == 0 {

@@ -154,7 +154,7 @@ impl SequenceScanner {
             State::Fasta | State::Fastq if !content.is_empty() => {
                 let is_base = |byte: &u8| byte.is_ascii_alphabetic() || matches!(byte, b'*' | b'-');
                 if !content.iter().all(is_base) {
-                    return Err(self.failed("a byte that is no base"));
+                    return Err(self.failed("a byte that is not a base"));
                 }
                 self.bases += content.len() as u64;
                 sink.bases(content);

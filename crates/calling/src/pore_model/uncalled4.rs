@@ -225,7 +225,7 @@ fn decode<const N: usize>(
         .then(|| numbers.iter().map(|&it| number(it)).collect())
 }
 
-const MALFORMED: &str = "is no one-dimensional NumPy array of a supported type";
+const MALFORMED: &str = "is not a one-dimensional NumPy array of a supported type";
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Kind {

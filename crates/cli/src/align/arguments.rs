@@ -184,8 +184,8 @@ impl AlignArguments {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Input")]
 pub(crate) struct NamesArguments {
-    /// Make the read group of Illumina's read names: ID FLOWCELL.LANE, PU FLOWCELL.LANE.BARCODE.
-    /// Its sample is that of --sample
+    /// Derive the read group from Illumina's read names: ID FLOWCELL.LANE, PU
+    /// FLOWCELL.LANE.BARCODE. Its sample is that of --sample
     #[arg(long, requires = "sample", conflicts_with_all = ["read_group", "sheet"])]
     pub(crate) rg_from_names: bool,
     /// The sample of --rg-from-names (SM), or the one of the sheet to align where it has several

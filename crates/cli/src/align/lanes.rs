@@ -79,7 +79,7 @@ impl RunError for SheetError {
 }
 
 /// What is wrong with names that no read group can be made of.
-const NAMELESS: &str = "the names of its reads are none of Illumina's, or of several lanes";
+const NAMELESS: &str = "the names of its reads are not Illumina's, or are of several lanes";
 
 /// Files that are aligned together, by themselves.
 #[derive(Debug, Clone, Default)]
@@ -330,7 +330,9 @@ fn refuse_files(path: &Path, lanes: &[InputLane]) -> Result<(), SheetError> {
             let name = file.display();
             let found = fs::metadata(file).map_err(|error| fail(format!("{name}: {error}")))?;
             if !found.is_file() {
-                return Err(fail(format!("{name} is no file; lanes are files, not pipes")));
+                return Err(fail(format!(
+                    "{name} is not a regular file; lanes are files, not pipes"
+                )));
             }
             if let Some(before) = seen.insert((found.dev(), found.ino()), line) {
                 let place =

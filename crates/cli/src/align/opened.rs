@@ -255,7 +255,7 @@ fn refuse_phred64(arguments: &AlignArguments, source: &ReadSource) -> Result<(),
     match (0..source.files()).find(|file| !has_qualities(file)) {
         Some(file) if arguments.input.phred64 => {
             let path = source.path(file).display();
-            Err(UsageError(format!("--phred64 is for FASTQ, and {path} is none")))
+            Err(UsageError(format!("--phred64 is for FASTQ, and {path} is not FASTQ")))
         }
         _ => Ok(()),
     }

@@ -52,8 +52,8 @@ Example:
     -o out.arrows
 Exit codes: 0 ok, 1 failed, 2 usage, 3 malformed input, 4 output or disk.")]
 pub(crate) struct ColumnsArguments {
-    /// BAM, CRAM or SAM, FASTQ or FASTA, or raw signal; several files are one after the other; `-`
-    /// is standard input
+    /// BAM, CRAM or SAM, FASTQ or FASTA, or raw signal; several inputs are concatenated; `-` is
+    /// standard input
     #[arg(value_name = "FILE", required = true)]
     pub(super) inputs: Vec<PathBuf>,
     /// Output, an Arrow IPC stream; `-` is standard output
@@ -99,11 +99,11 @@ pub(crate) struct ColumnsArguments {
     /// Busy threads in total, 1 to 4096 [default: all cores this process may use]
     #[arg(short, long, short_alias = '@', value_name = "N", value_parser = thread_count)]
     threads: Option<NonZeroUsize>,
-    /// Memory in total, such as 1G; the least that works is said when it is more [default: three
+    /// Memory in total, such as 1G; the minimum is printed if SIZE is too small [default: three
     /// quarters of the machine's; no more is used than a few hundred MiB per thread]
     #[arg(short, long, value_name = "SIZE", value_parser = memory_size)]
     memory: Option<ByteSize>,
-    /// Say nothing but errors
+    /// Print errors only
     #[arg(long)]
     pub(super) quiet: bool,
 }

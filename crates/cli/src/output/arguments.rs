@@ -46,10 +46,10 @@ pub(crate) struct OutputArguments {
     /// Index written next to a sorted BAM file; next to a CRAM it is a .crai
     #[arg(long, value_name = "KIND", default_value = "auto")]
     pub(crate) write_index: IndexKind,
-    /// Refuse to begin, and to end, where one of the run's files is there already
+    /// Do not overwrite existing output files
     #[arg(long)]
     pub(crate) no_clobber: bool,
-    /// Leave no @PG line and so no trace of the command line
+    /// Add no @PG line
     #[arg(long = "no-pg", alias = "no-PG")]
     pub(crate) no_pg: bool,
     /// Write the MD5 of the output into FILE.md5 next to it
@@ -81,15 +81,15 @@ pub(crate) struct RunArguments {
     /// Busy threads in total, 1 to 4096 [default: all cores this process may use]
     #[arg(short, long, short_alias = '@', value_name = "N", value_parser = thread_count)]
     pub(crate) threads: Option<NonZeroUsize>,
-    /// Memory in total, such as 8G (K, M, G and T are powers of 1024); the least that works is said
-    /// when it is more [default: three quarters of the machine's, or of the cgroup's limit,
-    /// or what `ulimit -v` leaves]
+    /// Memory in total, such as 8G (K, M, G and T are powers of 1024); the minimum is printed if
+    /// SIZE is too small [default: three quarters of the machine's, or of the cgroup's limit, or
+    /// what `ulimit -v` leaves]
     #[arg(short, long, value_name = "SIZE", value_parser = memory_size)]
     pub(crate) memory: Option<ByteSize>,
     /// Folder for spilled data, repeatable [default: $TMPDIR, else the output's folder]
     #[arg(long, value_name = "DIR")]
     pub(crate) tmp_dir: Vec<PathBuf>,
-    /// Say nothing but errors
+    /// Print errors only
     #[arg(long)]
     pub(crate) quiet: bool,
     /// Progress: auto (on a terminal, redrawn), plain (a line when a phase begins and once a
@@ -293,7 +293,7 @@ impl OutputArguments {
         ];
         let given = options.into_iter().find(|(_, is_given)| *is_given);
         if let Some((option, _)) = given.filter(|_| format != OutputFormat::Cram) {
-            return Err(UsageError(format!("{option} is for CRAM, and the output is none")));
+            return Err(UsageError(format!("{option} needs CRAM output")));
         }
         let wants_bins = matches!(self.write_index, IndexKind::Bai | IndexKind::Csi);
         if wants_bins && format == OutputFormat::Cram {

@@ -37,7 +37,7 @@ Examples:
 The output is the same bytes whatever -t and -m are.
 Exit codes: 0 ok, 1 failed, 2 usage, 3 malformed input, 4 output or disk.")]
 pub(crate) struct PrepArguments {
-    /// BAM, CRAM or SAM; several files are one after the other; `-` is standard input
+    /// BAM, CRAM or SAM; several inputs are concatenated; `-` is standard input
     #[arg(value_name = "IN", required = true)]
     pub(crate) inputs: Vec<PathBuf>,
     #[command(flatten)]
@@ -50,7 +50,7 @@ pub(crate) struct PrepArguments {
     pub(crate) run: RunArguments,
     #[command(flatten)]
     pub(crate) resume: ResumeArguments,
-    /// Take what is whole of an input that ends too early
+    /// Accept truncated input; keep its complete records
     #[arg(long, help_heading = "Input")]
     pub(crate) allow_truncated: bool,
     #[command(flatten)]
@@ -302,7 +302,7 @@ pub(crate) struct DuplicateArguments {
     /// one read group; 2.27.5 takes x and y in 16 bits, and mates by name alone
     #[arg(long, value_name = "VERSION", default_value = "3.5.0", requires = "marking")]
     pub(crate) picard_version: PicardArgument,
-    /// Say in tag DT what sort of duplicate a record is: LB (library) or SQ (optical)
+    /// Set tag DT of duplicates: LB (library) or SQ (optical)
     #[arg(long, value_name = "WHICH", default_value = "none", requires = "marking")]
     pub(crate) tag_duplicates: DuplicateTags,
     #[command(flatten)]

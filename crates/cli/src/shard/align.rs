@@ -198,7 +198,7 @@ impl Shards<'_> {
         let shard = line.parse::<usize>().ok();
         let outcome = match shard {
             Some(shard) => self.align(shard, load, loaded),
-            None => Err(UsageError(format!("'{line}' is no number of a shard")).into()),
+            None => Err(UsageError(format!("'{line}' is not a shard number")).into()),
         };
         let answer = match &outcome {
             Ok(()) => Answer { shard, done: true, error: None, exit_code: 0 },

@@ -33,7 +33,7 @@ pub(crate) enum ShardError {
         other_program(&path.display().to_string(), theirs))]
     OtherProgram { path: PathBuf, theirs: String },
     /// The plan is not one.
-    #[error("{} is no plan of `seqloom shard plan`: {problem}", path.display())]
+    #[error("{} is not a plan of `seqloom shard plan`: {problem}", path.display())]
     NoPlan { path: PathBuf, problem: String },
 }
 

@@ -353,7 +353,7 @@ pub(super) fn words_behind(commands: usize) -> seqloom_terminal::Result<Vec<Stri
     let text = |word: std::ffi::OsString| {
         word.into_string().map_err(|word| {
             let word = word.display();
-            UsageError(format!("'{word}' is no text, which a plan must be made of"))
+            UsageError(format!("'{word}' is not valid UTF-8, which a plan requires"))
         })
     };
     let words = std::env::args_os().map(text).collect::<Result<Vec<_>, _>>()?.into_iter();
@@ -402,7 +402,7 @@ pub(super) fn files(align: &AlignArguments) -> seqloom_terminal::Result<Vec<Plan
             false => Fingerprint::of(&path).map_err(|error| InputError::read(&path, &error))?,
         };
         let Some(fingerprint) = fingerprint else {
-            let text = format!("{name} is no regular file; it is read more than once");
+            let text = format!("{name} is not a regular file; it is read more than once");
             return Err(UsageError(text).into());
         };
         Ok(PlannedFile { path: name, fingerprint: fingerprint.to_string() })

@@ -148,7 +148,7 @@ fn plan(
 ) -> seqloom_terminal::Result<()> {
     let here = current_folder()?;
     let text = folder.to_str().ok_or_else(|| {
-        UsageError(format!("{} is no text, which a plan must be made of", folder.display()))
+        UsageError(format!("{} is not valid UTF-8, which a plan requires", folder.display()))
     })?;
     let mut command = vec!["--run".to_owned(), text.to_owned()];
     command.extend(plan::words_behind(1)?);

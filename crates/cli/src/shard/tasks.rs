@@ -79,7 +79,7 @@ pub(super) fn all(
 pub(super) fn run(arguments: &TasksArguments) -> seqloom_terminal::Result<()> {
     let folder = RunFolder::open_early(&arguments.folder)?;
     let Some(path) = folder.path.to_str() else {
-        let text = format!("{} is no text, which JSON wants", folder.path.display());
+        let text = format!("{} is not valid UTF-8, which JSON requires", folder.path.display());
         return Err(UsageError(text).into());
     };
     let mut out = std::io::stdout().lock();

@@ -29,10 +29,10 @@ pub(crate) struct RunArguments {
     /// Write every read that was lost to this file: file, read, byte, reason
     #[arg(long, value_name = "FILE")]
     pub(crate) lost: Option<PathBuf>,
-    /// Say at the end where the time went
+    /// Print a breakdown of the run's time at the end
     #[arg(long)]
     pub(crate) report: bool,
-    /// Say nothing but errors
+    /// Print errors only
     #[arg(long)]
     pub(crate) quiet: bool,
     #[command(flatten)]
@@ -245,7 +245,7 @@ pub(crate) fn refuse_terminal(output: &Path, encoding: Encoding) -> Result<(), U
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct LosslessArguments {
-    /// Keep auxiliary fields; without them files are smaller and no archive
+    /// Keep auxiliary fields; without them files are smaller, but not lossless
     #[arg(short = 'l', long, value_name = "yes|no", default_value = "yes",
           value_parser = yes_or_no, action = clap::ArgAction::Set)]
     pub(crate) lossless: bool,

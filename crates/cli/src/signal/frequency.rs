@@ -50,7 +50,7 @@ pub(crate) struct FrequencyArguments {
         requires = "split_groups"
     )]
     motif: MotifName,
-    /// Say nothing but errors
+    /// Print errors only
     #[arg(long)]
     quiet: bool,
 }

@@ -46,10 +46,10 @@ pub(crate) struct SplitArguments {
     /// One file per read group
     #[arg(short, long)]
     groups: bool,
-    /// Files of so many reads
+    /// Reads per file
     #[arg(short, long, value_name = "N")]
     reads: Option<NonZeroU64>,
-    /// So many files of as many reads each
+    /// Number of files, of equally many reads
     #[arg(short, long, value_name = "N")]
     files: Option<NonZeroU64>,
     /// One file per category; a table with tabs says which reads are in which

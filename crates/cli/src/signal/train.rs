@@ -213,7 +213,7 @@ fn refuse_stream(path: &Path, option: &str) -> Result<(), UsageError> {
     let is_stream = path == Path::new("-") || fs::metadata(path).is_ok_and(|it| !it.is_file());
     if is_stream {
         let path = path.display();
-        let text = format!("{option} {path} is no regular file; each round reads it anew");
+        let text = format!("{option} {path} is not a regular file; each round reads it anew");
         return Err(UsageError(text));
     }
     Ok(())

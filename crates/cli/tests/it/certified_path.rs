@@ -229,9 +229,9 @@ fn a_table_that_cannot_be_used_is_named() {
     let damages: [(&[u8], &str); 5] = [
         (&bent, "is damaged"),
         (&whole[..whole.len() - 1], "is damaged"),
-        (&newer, "is no table of this version"),
+        (&newer, "is not a table of this version"),
         (&foreign, "belongs to another index"),
-        (b"", "is no table of this version"),
+        (b"", "is not a table of this version"),
     ];
     for (bytes, says) in damages {
         fs::write(&table, bytes).unwrap();

@@ -393,7 +393,7 @@ fn bad_sheets_are_refused_with_their_line() {
     refused(&two, &[], 2, &["2 samples", "s, t", "--sample"]);
     refused(&two, &["--sample", "u"], 2, &["no row of sample u", "s, t"]);
     refused(&rows(""), &[], 2, &["no row"]);
-    refused(&rows("s,lane 0,,a\n"), &[], 3, &["is no file"]);
+    refused(&rows("s,lane 0,,a\n"), &[], 3, &["is not a regular file"]);
     let swapped = rows("s,lane 0/r1.fq,lane 1/r2.fq,a\n");
     refused(&swapped, &[], 3, &["lane 1/r2.fq"]);
     refused(&rows(good), &["-R", READ_GROUP], 2, &["--input"]);

@@ -210,7 +210,7 @@ fn tags_that_sam_does_not_allow_are_refused_with_their_record() {
         ("XX:A: ", "is not one printable character"),
         ("XX:Z:a\u{7}b", "has a control character"),
         ("XX:i:x", "is not an integer"),
-        ("XX:B:C,256", "has an element that is no integer of its type"),
+        ("XX:B:C,256", "has an element that is not an integer of its type"),
         ("1:N:0:ACGT", "is not of the form TAG:TYPE:VALUE"),
     ] {
         let one = write(here.path(), "1.fq", fastq(&["a BC:Z:A", "b", "c"]));

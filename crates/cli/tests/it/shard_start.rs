@@ -158,7 +158,7 @@ fn what_cannot_be_cut_is_refused_by_name() {
         assert!(!run_folder.join("plan.json").exists());
     };
     let first = reads.first.to_str().unwrap();
-    refused(&["-"], &["- is no regular file"]);
+    refused(&["-"], &["- is not a regular file"]);
     refused(&[first, "-o", "x.bam"], &["-o belongs to `seqloom shard gather`"]);
     refused(&[first, "--json", "x"], &["--json"]);
     refused(&[first, "--metrics-dir", "x"], &["--metrics-dir"]);

@@ -246,8 +246,8 @@ fn malformed_umis_are_named_and_refused() {
         assert!(!out.exists());
     };
     let name = "--umi name";
-    t(name, alike(&["a:AC", "b:AC", "c:AR"]), &["1.fq", "record 3", "'c:AR'", "'AR' is no UMI"]);
-    let prefix = "'UMI_AC' is no UMI";
+    t(name, alike(&["a:AC", "b:AC", "c:AR"]), &["1.fq", "record 3", "'c:AR'", "'AR' is not a UMI"]);
+    let prefix = "'UMI_AC' is not a UMI";
     let illumina = ["I:1:F:1:1101:5:6:UMI_AC"];
     t(name, alike(&illumina), &["1.fq", "record 1", prefix, "--umi-prefix TEXT removes"]);
     let absent = ["a:UMI_AC", "b:AC"];
@@ -255,7 +255,7 @@ fn malformed_umis_are_named_and_refused() {
     t(with_prefix, alike(&absent), &["1.fq", "record 2", "'UMI_' of --umi-prefix", "'b:AC'"]);
     t(name, alike(&["a:AC", "b"]), &["1.fq", "record 2", "'b'", "no UMI in its name"]);
     t(name, alike(&["a", "b:AC"]), &["1.fq", "record 1", "'a'", "no UMI in its name"]);
-    t(name, alike(&["a:AC", "b:AX"]), &["record 2", "'AX' is no UMI"]);
+    t(name, alike(&["a:AC", "b:AX"]), &["record 2", "'AX' is not a UMI"]);
     t(name, [&["a:AC", "b:AC"], &["a:AC", "b:AG"]], &["record 2", "different names"]);
     t(name, [&["a:AC", "b:AC", "c:"], &[]], &["1.fq: record 3", "'c:'"]);
     let comment = "--umi comment";

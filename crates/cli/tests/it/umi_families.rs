@@ -410,8 +410,8 @@ fn what_is_no_umi_is_named() {
     };
     let out = here.path().join("never.bam");
     for (umi, reported) in [
-        ("ACXT", "'ACXT' is no UMI"),
-        ("A-C-G", "'A-C-G' is no UMI"),
+        ("ACXT", "'ACXT' is not a UMI"),
+        ("A-C-G", "'A-C-G' is not a UMI"),
         ("ACGTACGTACGTACGTACGTACGTAC", "more than 25 letters"),
     ] {
         let input = here.path().join("in.sam");

@@ -39,7 +39,7 @@ impl Entries {
             _ => false,
         };
         if !is_known {
-            return Err(fields.malformed("its entries are none of chunks"));
+            return Err(fields.malformed("its entries are not chunks"));
         }
         Ok(Self { bytes, has_filters: client == 1 })
     }

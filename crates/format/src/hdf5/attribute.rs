@@ -119,7 +119,7 @@ impl Attribute {
         } else {
             shared.load(reader, shared_address(field(datatype))?)?;
             let message = shared.find(MessageKind::DATATYPE);
-            let missing = "its committed datatype is none";
+            let missing = "its committed object is not a datatype";
             let message = message.ok_or_else(|| Hdf5Error::malformed(WHAT, address, missing))?;
             let body = shared.body(message);
             self.datatype.parse(&mut Fields::new(

@@ -80,7 +80,7 @@ impl Hdf5File {
         if message.is_shared() {
             shared.load(&mut reader, shared_address(fields)?)?;
             let committed = shared.find(MessageKind::DATATYPE);
-            let why = "its committed datatype is none";
+            let why = "its committed object is not a datatype";
             let committed = committed.ok_or_else(|| Hdf5Error::malformed(WHAT, address, why))?;
             fields = Fields::new(shared.body(committed), committed.address, what, self.sizes);
         }
@@ -88,7 +88,7 @@ impl Hdf5File {
         if !matches!(shape.datatype.class, DatatypeClass::Integer { .. })
             || !matches!(shape.datatype.size_bytes, 1 | 2 | 4 | 8)
         {
-            return Err(Hdf5Error::malformed(WHAT, address, "its values are no integers"));
+            return Err(Hdf5Error::malformed(WHAT, address, "its values are not integers"));
         }
         let message = find(MessageKind::DATASPACE, "it has no dataspace")?;
         let body = object.body(message);

@@ -106,7 +106,7 @@ fn append_array(text: &[u8], out: &mut Vec<u8>) -> Result<(), &'static str> {
                 out.extend_from_slice(&float(value)?.to_le_bytes());
             } else {
                 let value = decimal(value, lowest, highest)
-                    .ok_or("has an element that is no integer of its type")?;
+                    .ok_or("has an element that is not an integer of its type")?;
                 out.extend_from_slice(&value.to_le_bytes()[..size]);
             }
         }

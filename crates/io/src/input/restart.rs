@@ -47,7 +47,7 @@ persist_fields!(RestartPoint { raw, text, used_bits, in_member, crc, member_byte
 
 /// A restart point is not one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("it is no place in gzip data")]
+#[error("the position is not in gzip data")]
 pub(crate) struct NoPoint;
 
 impl RestartPoint {

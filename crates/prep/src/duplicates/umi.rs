@@ -24,7 +24,7 @@ const DASHES: u64 = MOST_LETTERS + 1;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UmiError {
     /// Letters that are none.
-    #[error("'{0}' is no UMI: it has letters other than A, C, G, T and N, joined by one '-'")]
+    #[error("'{0}' is not a UMI: it has letters other than A, C, G, T and N, joined by one '-'")]
     NotBases(String),
     /// Too many letters.
     #[error("UMI '{0}' has more than {MOST_LETTERS} letters")]

@@ -369,7 +369,7 @@ fn malformed_reports_are_refused() {
         "else                 30  1 ",
         "\"else\" is not in RecalTable0",
     );
-    t("Cycle          M", "Cycle          X", "\"X\" is no event");
+    t("Cycle          M", "Cycle          X", "\"X\" is not an event");
     t("Cycle  ", "Tile   ", "covariate \"Tile\" is not supported");
     // Cut anywhere before its last row.
     let last = text.trim_end().rfind('\n').unwrap();

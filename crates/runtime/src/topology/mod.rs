@@ -171,7 +171,7 @@ fn text(path: &Path) -> Option<String> {
 fn list(path: &Path) -> Result<Option<IdSet>, TopologyError> {
     let refuse = |text: &str| TopologyError {
         path: path.to_owned(),
-        message: format!("'{text}' is no list of numbers"),
+        message: format!("'{text}' is not a list of numbers"),
     };
     text(path).map(|text| IdSet::parse(&text).ok_or_else(|| refuse(&text))).transpose()
 }
@@ -179,7 +179,7 @@ fn list(path: &Path) -> Result<Option<IdSet>, TopologyError> {
 fn number(path: &Path) -> Result<Option<u64>, TopologyError> {
     let refuse = |text: &str| TopologyError {
         path: path.to_owned(),
-        message: format!("'{text}' is no number"),
+        message: format!("'{text}' is not a number"),
     };
     text(path).map(|text| text.parse().map_err(|_| refuse(&text))).transpose()
 }

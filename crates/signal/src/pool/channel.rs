@@ -131,7 +131,7 @@ impl Channel {
             }
             _ => None,
         };
-        let stored = stored.ok_or_else(|| wrong("the record in it is none"))?;
+        let stored = stored.ok_or_else(|| wrong("its record is malformed"))?;
         let decoded = self.decoder.decode(stored, header, read);
         decoded.map_err(|error| ChannelError::Wrong(error.to_string()))?;
         if !read.samples.is_empty() {

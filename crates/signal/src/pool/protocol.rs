@@ -295,7 +295,7 @@ pub(super) fn parse_header(bytes: &[u8]) -> Result<SignalHeader, BadFrame> {
         {
             Ok(header)
         }
-        _ => Err(BadFrame("the header in it is none")),
+        _ => Err(BadFrame("its header is malformed")),
     }
 }
 

@@ -74,7 +74,7 @@ impl StoreFormat {
 }
 
 const NO_FORMAT: &str =
-    "this is no file of raw signal (it begins like none of SLOW5, BLOW5, FAST5 and POD5)";
+    "this is not a file of raw signal (it does not begin like any of SLOW5, BLOW5, FAST5 and POD5)";
 
 /// Why a whole file cannot be read.
 #[derive(Debug, thiserror::Error)]

@@ -74,7 +74,7 @@ pub enum FastTableError {
         source: io::Error,
     },
     /// It is not such a file, or another version's.
-    #[error("{0} is no table of this version; make the index anew")]
+    #[error("{0} is not a table of this version; make the index anew")]
     Version(PathBuf),
     /// It is of another genome.
     #[error("{0} belongs to another index; make the index anew")]

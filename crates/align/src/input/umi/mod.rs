@@ -59,7 +59,7 @@ pub enum UmiError {
     },
     /// What is there is none.
     #[error(
-        "'{0}' is no UMI: letters are A, C, G, T and N, parts are joined by +, - or _, an r before \
+        "'{0}' is not a UMI: letters are A, C, G, T and N, parts are joined by +, - or _, an r before \
          a part says that it is reverse-complemented; --umi-prefix TEXT removes what precedes a UMI"
     )]
     NotBases(String),

@@ -25,7 +25,7 @@ pub struct ReadStructure {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum StructureError {
     /// It is no row of segments.
-    #[error("is no read structure: lengths, each followed by M, S or T, such as 8M5S+T")]
+    #[error("is not a read structure: lengths, each followed by M, S or T, such as 8M5S+T")]
     Malformed,
     /// `+` is elsewhere.
     #[error("has a + before its last segment, whose length alone may be left open")]

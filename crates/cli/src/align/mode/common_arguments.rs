@@ -31,17 +31,17 @@ pub(super) struct CommonArguments {
     /// Strand of the reference that reads are placed on
     #[arg(long, value_name = "STRAND")]
     strand: Option<StrandArgument>,
-    /// Cut so many bases off the 5' end of each read
+    /// Trim this many bases from the 5' end of each read
     #[arg(long, value_name = "BASES")]
     trim5: Option<u16>,
-    /// Cut so many bases off the 3' end of each read
+    /// Trim this many bases from the 3' end of each read
     #[arg(long, value_name = "BASES")]
     trim3: Option<u16>,
     /// Also write reads that have placements to FILE, as FASTQ or FASTA like the input; mates of
     /// two files to two, FILE with _1 and _2 before its suffix
     #[arg(long, value_name = "FILE", value_parser = reads_file)]
     pub(super) aligned_reads: Option<PathBuf>,
-    /// Also write reads that have none
+    /// Also write reads without placements to FILE
     #[arg(long, value_name = "FILE", value_parser = reads_file)]
     pub(super) unaligned_reads: Option<PathBuf>,
 }

@@ -23,7 +23,7 @@ enum EffortArgument {
     VeryFast,
     /// Some more
     Fast,
-    /// What Bowtie 2 does unasked
+    /// Bowtie 2's default
     Sensitive,
     /// Many seeds
     VerySensitive,
@@ -90,39 +90,38 @@ pub(super) struct GappedArguments {
     /// How much is done for a read [default: sensitive]
     #[arg(long, value_name = "EFFORT")]
     effort: Option<EffortArgument>,
-    /// Least score of a placement, by the length of the read: C, L, S or G for a constant, the
-    /// length, its square root or its logarithm, then what is added and by what it is multiplied
-    /// [default: L,-0.6,-0.6; --mode local: G,20,8]
+    /// Minimum score of a placement, as a function of read length x: C is B, L is B + Ax, S is B +
+    /// A√x, G is B + A ln x [default: L,-0.6,-0.6; --mode local: G,20,8]
     #[arg(long, value_name = "F,B,A", value_parser = length_function, allow_hyphen_values = true)]
     score_min: Option<LengthFunction>,
     /// Score of a base that matches, --mode local [default: 2]
     #[arg(long, value_name = "N",
           value_parser = clap::value_parser!(i16).range(1..=i64::from(MOST_BONUS)))]
     match_bonus: Option<i16>,
-    /// Of a mismatch at a base of quality 40 or more, and of quality 0 [default: 6,2]
+    /// Maximum and minimum mismatch penalty: at quality 40 and more, and at 0 [default: 6,2]
     #[arg(long, value_name = "MAX,MIN")]
     mismatch_penalties: Option<TwoPenalties>,
     /// Mismatches cost the same at any quality
     #[arg(long)]
     ignore_qualities: bool,
-    /// Of a base that is not A, C, G or T, in the read or the reference [default: 1]
+    /// Penalty of an ambiguous base (not A, C, G or T) in the read or the reference [default: 1]
     #[arg(long, value_name = "N",
           value_parser = clap::value_parser!(i16).range(0..=i64::from(MOST_PENALTY)))]
     unknown_penalty: Option<i16>,
-    /// Of a gap in the read: once, and for each base [default: 5,3]
+    /// Gap open and gap extension penalty of the read [default: 5,3]
     #[arg(long, value_name = "OPEN,EXTEND")]
     read_gap: Option<TwoPenalties>,
-    /// Of a gap in the reference: once, and for each base [default: 5,3]
+    /// Gap open and gap extension penalty of the reference [default: 5,3]
     #[arg(long, value_name = "OPEN,EXTEND")]
     reference_gap: Option<TwoPenalties>,
-    /// No gap is so near to an end of the read, in bases [default: 4]
+    /// Allow no gaps within this many bases of the ends of a read [default: 4]
     #[arg(long, value_name = "BASES", value_parser = clap::value_parser!(u16).range(1..=1000))]
     gap_barrier: Option<u16>,
-    /// Most bases that are not A, C, G or T, of the read or of its place, by its length [default:
+    /// Most ambiguous bases in a read or its placement, as a function of its length [default:
     /// L,0,0.15]
     #[arg(long, value_name = "F,B,A", value_parser = length_function, allow_hyphen_values = true)]
     max_unknown: Option<LengthFunction>,
-    /// Leave reads out of the output that are not placed, and pairs of which neither mate is
+    /// Drop unaligned reads, and pairs of which neither mate is aligned
     #[arg(long)]
     pub(super) drop_unaligned: bool,
 }

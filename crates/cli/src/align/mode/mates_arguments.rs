@@ -34,20 +34,19 @@ pub(super) struct MateArguments {
     /// How mates are oriented to each other [default: fr]
     #[arg(long, value_name = "ORIENTATION")]
     orientation: Option<OrientationArgument>,
-    /// By score: leave mates unmapped that are no pair
+    /// By score: report no unpaired alignments of paired reads
     #[arg(long)]
     no_mixed: bool,
-    /// By score: mates are no pair where they are not as they should, even if each has one
-    /// placement alone
+    /// By score: report no discordant pairs
     #[arg(long)]
     no_discordant: bool,
-    /// By score: mates that overlap may have passed each other
+    /// By score: mates may extend past each other in a concordant pair
     #[arg(long)]
     dovetail: bool,
-    /// By score: mates are no pair where one is inside the other
+    /// By score: a pair is not concordant where one mate contains the other
     #[arg(long)]
     no_contain: bool,
-    /// By score: mates are no pair where they overlap
+    /// By score: a pair is not concordant where its mates overlap
     #[arg(long, conflicts_with = "dovetail")]
     no_overlap: bool,
 }

@@ -45,7 +45,7 @@ enum StrandTagArgument {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Over introns (--mode spliced, as HISAT2; docs/modes.md)")]
 pub(super) struct SplicedArguments {
-    /// Introns that are known: GTF, or HISAT2's list of splice sites, distinguished by content
+    /// Known introns: GTF, or HISAT2's list of splice sites, recognised by content
     #[arg(long, value_name = "FILE")]
     pub(super) splice_sites: Option<PathBuf>,
     /// Fewest bases of an intron [default: 20]
@@ -58,13 +58,13 @@ pub(super) struct SplicedArguments {
     /// names and the number of reads as their scores
     #[arg(long, value_name = "FILE")]
     pub(super) junctions: Option<PathBuf>,
-    /// Read the input once: new introns are not looked for before reads are placed
+    /// Read the input once: do not collect novel introns before reads are placed
     #[arg(long)]
     one_pass: bool,
     /// Place reads without introns
     #[arg(long, conflicts_with_all = ["splice_sites", "min_intron", "max_intron", "junctions"])]
     no_spliced: bool,
-    /// Penalty of a new intron that does not begin with GT and end with AG [default: 12]
+    /// Penalty of a novel non-canonical intron (not GT-AG) [default: 12]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i16).range(0..=100))]
     other_intron_penalty: Option<i16>,
     /// Penalty of a clipped base at quality 40 or more, and at less [default: 2,1]
@@ -76,7 +76,8 @@ pub(super) struct SplicedArguments {
     /// Tag with the strand of the transcript [default: xs]
     #[arg(long, value_name = "TAG")]
     strand_tag: Option<StrandTagArgument>,
-    /// Records for assemblers of transcripts: new introns want longer anchors (HISAT2's --dta)
+    /// Report alignments for transcript assemblers: novel introns need longer anchors (HISAT2's
+    /// --dta)
     #[arg(long)]
     for_assembly: bool,
 }

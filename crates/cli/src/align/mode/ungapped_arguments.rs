@@ -28,7 +28,7 @@ pub(super) struct UngappedArguments {
     /// 10, 20 or 30 [default: 70]
     #[arg(long, value_name = "SUM", requires = "seed_mismatches")]
     quality_ceiling: Option<u32>,
-    /// Sum qualities as they are
+    /// Do not round qualities
     #[arg(long, requires = "seed_mismatches")]
     exact_qualities: bool,
     /// Leave reads with more placements unmapped; their XM tag is one more

@@ -116,7 +116,7 @@ impl<'a> Row<'a, '_> {
     fn event(&self, column: usize) -> Result<Event, ReportError> {
         match Event::parse(self.cell(column)) {
             Some(event) => Ok(event),
-            None => fail(self.line, format!("{:?} is no event (M, I or D)", self.cell(column))),
+            None => fail(self.line, format!("{:?} is not an event (M, I or D)", self.cell(column))),
         }
     }
 
