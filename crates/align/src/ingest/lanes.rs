@@ -17,7 +17,7 @@ use crate::cohort::ClosedCohort;
 use crate::engine::CohortEngine;
 
 /// See the module documentation.
-pub(super) struct Lanes<'a, E: CohortEngine> {
+pub(super) struct LaneScheduler<'a, E: CohortEngine> {
     /// Those from a lane on that has failed are gone.
     lanes: Vec<Scheduler<'a, E>>,
     /// Those that tasks come from, in order.
@@ -29,7 +29,7 @@ pub(super) struct Lanes<'a, E: CohortEngine> {
     peak_held_bytes: u64,
 }
 
-impl<'a, E: CohortEngine> Lanes<'a, E> {
+impl<'a, E: CohortEngine> LaneScheduler<'a, E> {
     pub(super) fn new(
         lanes: Vec<Scheduler<'a, E>>,
         capacity: Capacity,

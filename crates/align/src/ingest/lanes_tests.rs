@@ -36,10 +36,10 @@ fn one_lane<'a>(
     (pairing, cohort_bases): (Pairing, u64),
     (capacity, limits): (Capacity, HeldLimits),
     blocks: impl IntoIterator<Item = InputBlock>,
-) -> Lanes<'a, NoEngine> {
+) -> LaneScheduler<'a, NoEngine> {
     let mut scheduler = scheduler_of(input, (pairing, cohort_bases), (capacity, limits));
     blocks.into_iter().for_each(|block| scheduler.provided(block));
-    Lanes::new(vec![scheduler], capacity, limits)
+    LaneScheduler::new(vec![scheduler], capacity, limits)
 }
 
 /// An engine of which only the types are used.
@@ -93,7 +93,7 @@ const READ_BYTES: u64 = 100;
 
 struct Simulation<'a> {
     inputs: &'a [TestInput],
-    lanes: Lanes<'a, NoEngine>,
+    lanes: LaneScheduler<'a, NoEngine>,
     workers: Vec<Option<(usize, Work<'a>)>>,
     random: Random,
     /// How each lane is.
@@ -277,7 +277,7 @@ fn simulate(lanes: &[Vec<&[TestRead]>], setup: Setup) {
     let schedulers = inputs.iter().map(scheduler).collect();
     let mut simulation = Simulation {
         inputs: &inputs,
-        lanes: Lanes::new(schedulers, capacity, limits),
+        lanes: LaneScheduler::new(schedulers, capacity, limits),
         workers: (0..workers).map(|_| None).collect(),
         random: Random::new(seed),
         seen: lanes.iter().map(|_| Seen::default()).collect(),
@@ -475,8 +475,8 @@ fn others_have_what_the_first_lane_leaves() {
         std::iter::from_fn(|| input.fetch()).for_each(|it| scheduler.provided(it));
         lanes.push(scheduler);
     }
-    let mut lanes = Lanes::new(lanes, capacity, limits);
-    let seed = |lanes: &mut Lanes<'_, NoEngine>, from: usize| {
+    let mut lanes = LaneScheduler::new(lanes, capacity, limits);
+    let seed = |lanes: &mut LaneScheduler<'_, NoEngine>, from: usize| {
         let Ok((lane, Task::Seed(&NoEngine, batch))) = lanes.next_task() else {
             panic!("nothing to seed")
         };
@@ -516,7 +516,7 @@ fn fetch_of(block: Option<InputBlock>) -> Fetch {
 
 /// A lane of two cores and eight workers, with a whole number of cohorts of `cohort_batches`
 /// batches before it, all cut.
-fn cut_cohorts(input: &TestInput, cohort_batches: u64) -> Lanes<'_, NoEngine> {
+fn cut_cohorts(input: &TestInput, cohort_batches: u64) -> LaneScheduler<'_, NoEngine> {
     let cohort_bases = cohort_batches * BATCH_READS as u64 * 10;
     let capacity = Capacity { workers: 8, cores: 2 };
     let blocks = std::iter::from_fn(|| input.fetch());
@@ -529,7 +529,7 @@ fn pairs_for(batches: usize) -> Vec<TestRead> {
 }
 
 /// Takes a task, which must be one of seeding, and finishes it.
-fn seed_one(lanes: &mut Lanes<'_, NoEngine>) -> u64 {
+fn seed_one(lanes: &mut LaneScheduler<'_, NoEngine>) -> u64 {
     let Ok((0, Task::Seed(&NoEngine, batch))) = lanes.next_task() else {
         panic!("nothing to seed")
     };
@@ -539,12 +539,12 @@ fn seed_one(lanes: &mut Lanes<'_, NoEngine>) -> u64 {
 }
 
 /// Takes a task, which must be one of emission; the sequence of its batch.
-fn start_emit(lanes: &mut Lanes<'_, NoEngine>) -> u64 {
+fn start_emit(lanes: &mut LaneScheduler<'_, NoEngine>) -> u64 {
     let Ok((0, Task::Emit(&NoEngine, task))) = lanes.next_task() else { panic!("nothing to emit") };
     task.seeded.batch.sequence
 }
 
-fn infer_one(lanes: &mut Lanes<'_, NoEngine>) {
+fn infer_one(lanes: &mut LaneScheduler<'_, NoEngine>) {
     let Ok((0, Task::Infer(&NoEngine, cohort, seeded))) = lanes.next_task() else {
         panic!("no model due")
     };
@@ -661,7 +661,7 @@ fn virtual_time(
 
 /// Finishes a task of the only lane, or the first one; without an input there is nothing more.
 fn finish_virtually(
-    lanes: &mut Lanes<'_, NoEngine>,
+    lanes: &mut LaneScheduler<'_, NoEngine>,
     input: Option<&TestInput>,
     task: Task<'_, NoEngine>,
 ) {

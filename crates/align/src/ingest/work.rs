@@ -11,7 +11,7 @@ use seqloom_runtime::pool::Stopped;
 use seqloom_runtime::schedule::Idle;
 use seqloom_runtime::trace::{Stage, ThreadTimes};
 
-use super::lanes::Lanes;
+use super::lanes::LaneScheduler;
 use super::scheduler::{Capacity, EmitTask, Scheduler, Seeded, Task};
 use super::{
     Aligner, BatchSink, IngestError, IngestOptions, IngestTotals, IngestTrace, Ingested, LaneInput,
@@ -24,18 +24,18 @@ use crate::records::unsearched::UnsearchedReads;
 
 /// What all workers share.
 pub(super) struct Ingest<'a, A: Aligner, S: BatchSink> {
-    lanes: Vec<Lane<'a, S>>,
+    lanes: Vec<LaneContext<'a, S>>,
     aligner: &'a A,
     /// Longest read that the engine is given with its bases.
     longest_given_bases: usize,
     options: &'a IngestOptions,
     trace: &'a IngestTrace,
     /// Its failure is of no lane: it stops all.
-    shared: Shared<Lanes<'a, A::ByCohorts>, IngestError<S::Error>>,
+    shared: Shared<LaneScheduler<'a, A::ByCohorts>, IngestError<S::Error>>,
 }
 
-/// A lane but for its state.
-struct Lane<'a, S: BatchSink> {
+/// What workers need of a lane; what changes is in the [`LaneScheduler`].
+struct LaneContext<'a, S: BatchSink> {
     source: &'a ReadSource,
     tags: RecordTags,
     sink: &'a S,
@@ -54,7 +54,7 @@ pub(super) struct Worker<A: Aligner, S: BatchSink> {
 type Outcome<S> = Result<(), IngestError<<S as BatchSink>::Error>>;
 
 impl<'a, A: Aligner, S: BatchSink> Flow for Ingest<'a, A, S> {
-    type Scheduler = Lanes<'a, A::ByCohorts>;
+    type Scheduler = LaneScheduler<'a, A::ByCohorts>;
     /// With the lane that it is of.
     type Task = (usize, Task<'a, A::ByCohorts>);
     type Worker = Worker<A, S>;
@@ -131,10 +131,10 @@ impl<'a, A: Aligner, S: BatchSink> Ingest<'a, A, S> {
             let mut scheduler = Scheduler::new(cutter, pairing, by_cohorts, capacity, limits);
             first.into_iter().for_each(|block| scheduler.provided(block));
             let (outside, failure) = (Mutex::default(), Failure::default());
-            lanes.push(Lane { source, tags, sink, outside, failure });
+            lanes.push(LaneContext { source, tags, sink, outside, failure });
             schedulers.push(scheduler);
         }
-        let shared = Shared::new(Lanes::new(schedulers, capacity, limits));
+        let shared = Shared::new(LaneScheduler::new(schedulers, capacity, limits));
         // An engine that works by batches makes the records of longer reads, too.
         let longest_given_bases = by_cohorts.map_or(usize::MAX, CohortEngine::longest_read_bases);
         Self { lanes, aligner, longest_given_bases, options, trace, shared }
@@ -190,7 +190,7 @@ impl<'a, A: Aligner, S: BatchSink> Ingest<'a, A, S> {
 
     /// A lane is through, and others follow in its memory.
     fn end(&self, lane: usize) {
-        let Lane { source, sink, .. } = &self.lanes[lane];
+        let LaneContext { source, sink, .. } = &self.lanes[lane];
         source.free_memory();
         sink.end();
     }
@@ -299,7 +299,7 @@ impl<'a, A: Aligner, S: BatchSink> Ingest<'a, A, S> {
             &mut dyn RecordSink,
         ) -> Result<(), EngineError>,
     ) -> Outcome<S> {
-        let Lane { source, tags, sink: of_lane, outside, .. } = &self.lanes[lane];
+        let LaneContext { source, tags, sink: of_lane, outside, .. } = &self.lanes[lane];
         let Worker { engine, packed, sink, .. } = worker;
         let mut failed = None;
         let mut part = |templates: &PackedTemplates| {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use seqloom_terminal::UsageError;
 
 use super::arguments::{AlignArguments, EngineChoice};
-use super::lanes::InputLanes;
+use super::lanes::LaneSpecs;
 use crate::output::files::refuse_replacing;
 use crate::output::stripes;
 use crate::same_file::{refuse_one_file_as_both, refuse_same_file};
@@ -33,7 +33,7 @@ pub(super) fn check_mode(arguments: &AlignArguments) -> Result<(), UsageError> {
 /// [`UsageError`].
 pub(crate) fn check_options(
     arguments: &AlignArguments,
-    lanes: &InputLanes,
+    lanes: &LaneSpecs,
 ) -> seqloom_terminal::Result<()> {
     check_files(arguments, lanes)?;
     let metrics = arguments.output.metrics_request();
@@ -103,7 +103,7 @@ pub(crate) fn check_options(
 }
 
 /// Refuses outputs that are inputs or one another, or that are in the way.
-fn check_files(arguments: &AlignArguments, lanes: &InputLanes) -> seqloom_terminal::Result<()> {
+fn check_files(arguments: &AlignArguments, lanes: &LaneSpecs) -> seqloom_terminal::Result<()> {
     arguments.output.format()?;
     let inputs = arguments.files().into_iter().chain(lanes.files().cloned());
     let inputs: Vec<PathBuf> = inputs.collect();

@@ -16,13 +16,13 @@ use seqloom_modes::spliced::{IntronTable, SplicedEngine};
 use super::arguments::AlignArguments;
 use super::engine::{AlignedJob, align_by};
 use super::job::{Job, PreparedJob};
-use super::lanes::{InputLane, InputLanes};
-use super::opened::{OpenedLanes, Start};
+use super::lanes::{LaneSpec, LaneSpecs};
+use super::opened::{OpenLanes, Start};
 use crate::output::at_path;
 
 /// What the first pass reads: the lanes, and the files that pipes are kept in meanwhile.
 pub(super) struct FirstPass {
-    lanes: Vec<InputLane>,
+    lanes: Vec<LaneSpec>,
     _kept: Vec<KeptInput>,
 }
 
@@ -33,7 +33,7 @@ impl FirstPass {
     /// When a pipe cannot be kept.
     pub(super) fn of(
         arguments: &AlignArguments,
-        inputs: &mut InputLanes,
+        inputs: &mut LaneSpecs,
     ) -> seqloom_terminal::Result<Option<Self>> {
         if !arguments.mode.reads_twice() {
             return Ok(None);
@@ -86,7 +86,7 @@ pub(super) fn align<'a>(
             table.settle(index.bases);
             return Ok(());
         };
-        let opened = OpenedLanes::open(arguments, lanes, index, Start::Beginning)?;
+        let opened = OpenLanes::open(arguments, lanes, index, Start::Beginning)?;
         look(aligner, job, opened)?;
         let found = table.settle(index.bases);
         console.info(&format!("align: {found} introns found that are not known"));
@@ -101,16 +101,12 @@ pub(super) fn align<'a>(
 }
 
 /// Goes through the whole input, and throws away what comes of it.
-fn look<A: Aligner>(
-    aligner: &A,
-    job: &Job<'_>,
-    opened: OpenedLanes,
-) -> seqloom_terminal::Result<()> {
+fn look<A: Aligner>(aligner: &A, job: &Job<'_>, opened: OpenLanes) -> seqloom_terminal::Result<()> {
     job.run.plan_phases(&[("introns", 1.0)]);
     let trace = IngestTrace::default();
-    let OpenedLanes { lanes, first, .. } = opened;
+    let OpenLanes { lanes, first, .. } = opened;
     let input = |(lane, first)| {
-        let lane: &super::opened::Lane = lane;
+        let lane: &super::opened::OpenLane = lane;
         LaneInput { first, ..LaneInput::whole(&lane.source, lane.pairing, &NoRecords) }
     };
     let inputs = lanes.iter().zip(first).map(input).collect();

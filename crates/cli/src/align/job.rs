@@ -19,10 +19,10 @@ use seqloom_terminal::{Console, UsageError, signals};
 
 use super::arguments::{AlignArguments, EngineChoice};
 use super::certified::CertifiedRun;
-use super::lanes::InputLanes;
+use super::lanes::LaneSpecs;
 use super::memory::{Demand, MemoryPlan};
 use super::numa;
-use super::opened::{InputPart, Lane, OpenedLanes, Start};
+use super::opened::{InputPart, OpenLane, OpenLanes, Start};
 use super::outcomes::Outcomes;
 use crate::output::cram;
 use crate::output::files::OutputFiles;
@@ -34,7 +34,7 @@ pub(crate) struct Job<'a> {
     pub(super) arguments: &'a AlignArguments,
     pub(crate) run: Run<'a>,
     /// What is aligned, each by itself.
-    pub(super) lanes: Vec<Lane>,
+    pub(super) lanes: Vec<OpenLane>,
     pub(super) header: Header,
     pub(crate) plan: MemoryPlan,
     pub(super) bins: GenomeBins,
@@ -67,7 +67,7 @@ impl<'a> Job<'a> {
     /// output is opened, and nothing loaded that only the output needs.
     pub(crate) fn prepare(
         arguments: &'a AlignArguments,
-        inputs: InputLanes,
+        inputs: LaneSpecs,
         index: &IndexInfo,
         part: Option<InputPart>,
         console: &'a Console,
@@ -75,7 +75,7 @@ impl<'a> Job<'a> {
         let run = Run::new(&arguments.run, console)?;
         run.compress_at(arguments.output.level);
         inputs.report_ignored(console);
-        let opened = OpenedLanes::open(arguments, inputs.lanes, index, Start::of(part.as_ref()))?;
+        let opened = OpenLanes::open(arguments, inputs.lanes, index, Start::of(part.as_ref()))?;
         opened.warn(console);
         let mut opened = opened;
         let finish = match part {
@@ -86,7 +86,7 @@ impl<'a> Job<'a> {
         let demand = opened.demand(arguments, index, run.threads, loaded_bytes);
         let MemoryShares { plan, placement, certified, least_memory_bytes } =
             MemoryShares::of(arguments, index, &run, demand)?;
-        let OpenedLanes { lanes, first, header, .. } = opened;
+        let OpenLanes { lanes, first, header, .. } = opened;
         let references = header.references();
         let (output, outputs) = match part {
             None => open_outputs(arguments, references)?,
@@ -137,7 +137,7 @@ impl<'a> Job<'a> {
 
     /// The names of all inputs.
     pub(crate) fn inputs(&self) -> Vec<String> {
-        self.lanes.iter().flat_map(Lane::inputs).collect()
+        self.lanes.iter().flat_map(OpenLane::inputs).collect()
     }
 
     /// What is ingested: all lanes, with what was fetched of them and where their records go.
@@ -146,7 +146,7 @@ impl<'a> Job<'a> {
         first: Vec<Vec<InputBlock>>,
         sinks: &'s [S],
     ) -> Vec<LaneInput<'s, S>> {
-        let input = |((lane, first), sink): ((&'s Lane, Vec<InputBlock>), &'s S)| LaneInput {
+        let input = |((lane, first), sink): ((&'s OpenLane, Vec<InputBlock>), &'s S)| LaneInput {
             first,
             range: self.range.clone(),
             tags: lane.tags.clone(),
@@ -168,7 +168,7 @@ impl<'a> Job<'a> {
 
     /// Says what is aligned, and by what.
     pub(super) fn announce(&self) {
-        let of_lane = |lane: &Lane| lane.inputs().join(" + ");
+        let of_lane = |lane: &OpenLane| lane.inputs().join(" + ");
         let inputs: Vec<String> = self.lanes.iter().map(of_lane).collect();
         self.run.announce("align", &inputs.join(", "), self.output.path());
         for (lane, files) in self.lanes.iter().zip(&inputs) {

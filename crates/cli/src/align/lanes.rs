@@ -81,9 +81,9 @@ impl RunError for SheetError {
 /// What is wrong with names that no read group can be made of.
 const NAMELESS: &str = "the names of its reads are not Illumina's, or are of several lanes";
 
-/// Files that are aligned together, by themselves.
+/// A lane as the sheet or the command line names it: files that share a read group.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct InputLane {
+pub(crate) struct LaneSpec {
     /// One, or two with mates in the same order.
     pub(super) files: Vec<PathBuf>,
     /// What the sheet or the command line says of it; `None` where nobody requests it.
@@ -107,15 +107,15 @@ pub(crate) struct Row {
 
 /// The lanes, and what of the sheet means nothing.
 #[derive(Debug, Default)]
-pub(crate) struct InputLanes {
-    pub(crate) lanes: Vec<InputLane>,
+pub(crate) struct LaneSpecs {
+    pub(crate) lanes: Vec<LaneSpec>,
     /// Columns.
     pub(super) ignored: Vec<String>,
     /// Lines that start with `#`.
     comments: usize,
 }
 
-impl InputLanes {
+impl LaneSpecs {
     /// What the command line names.
     ///
     /// # Errors
@@ -130,7 +130,7 @@ impl InputLanes {
             library: arguments.names.library.clone(),
             ..Row::default()
         });
-        Ok(Self { lanes: vec![InputLane { files, row }], ..Self::default() })
+        Ok(Self { lanes: vec![LaneSpec { files, row }], ..Self::default() })
     }
 
     /// Names the columns and counts the lines that mean nothing.
@@ -152,10 +152,10 @@ impl InputLanes {
     }
 }
 
-fn read(path: &Path, sample: Option<&str>) -> seqloom_terminal::Result<InputLanes> {
+fn read(path: &Path, sample: Option<&str>) -> seqloom_terminal::Result<LaneSpecs> {
     let io = |source| SheetError::Io { path: path.to_owned(), source };
     let text = fs::read(path).map_err(io)?;
-    let InputLanes { mut lanes, ignored, comments } = parse(path, &text)?;
+    let LaneSpecs { mut lanes, ignored, comments } = parse(path, &text)?;
     let mut samples: Vec<String> =
         lanes.iter().filter_map(|lane| Some(lane.row.as_ref()?.sample.clone())).collect();
     samples.sort_unstable();
@@ -181,7 +181,7 @@ fn read(path: &Path, sample: Option<&str>) -> seqloom_terminal::Result<InputLane
         return Err(UsageError(text).into());
     }
     refuse_files(path, &lanes)?;
-    Ok(InputLanes { lanes, ignored, comments })
+    Ok(LaneSpecs { lanes, ignored, comments })
 }
 
 /// The head of a sheet.
@@ -264,7 +264,7 @@ fn quoted(names: &[String]) -> String {
     }
 }
 
-fn parse(path: &Path, text: &[u8]) -> Result<InputLanes, SheetError> {
+fn parse(path: &Path, text: &[u8]) -> Result<LaneSpecs, SheetError> {
     let malformed = |source| SheetError::Csv { path: path.to_owned(), source };
     // The reader would count a line that ends in CR LF with the one before.
     let is_kept = |at: &usize| text[*at] != b'\r' || text.get(*at + 1) != Some(&b'\n');
@@ -315,13 +315,13 @@ fn parse(path: &Path, text: &[u8]) -> Result<InputLanes, SheetError> {
             umi,
         };
         let files = files.map(|file| folder.join(file)).collect();
-        lanes.push(InputLane { files, row: Some(row) });
+        lanes.push(LaneSpec { files, row: Some(row) });
     }
-    Ok(InputLanes { lanes, ignored, comments })
+    Ok(LaneSpecs { lanes, ignored, comments })
 }
 
 /// Refuses files that are missing, are none, or come twice under any name.
-fn refuse_files(path: &Path, lanes: &[InputLane]) -> Result<(), SheetError> {
+fn refuse_files(path: &Path, lanes: &[LaneSpec]) -> Result<(), SheetError> {
     let mut seen: HashMap<(u64, u64), u64> = HashMap::new();
     for lane in lanes {
         let line = lane.row.as_ref().map_or(0, |row| row.line);
@@ -403,7 +403,7 @@ fn header_lines(first: &[InputBlock]) -> Vec<String> {
 /// A lane whose reads say nothing and for which the sheet has no read group; one that comes twice.
 pub(super) fn read_group_lines(
     sheet: Option<&Path>,
-    lanes: &[(InputLane, Vec<InputBlock>)],
+    lanes: &[(LaneSpec, Vec<InputBlock>)],
 ) -> Result<Vec<String>, SheetError> {
     let (mut lines, mut ids) = (Vec::new(), HashMap::new());
     for (lane, first) in lanes {
@@ -467,7 +467,7 @@ impl Origin {
 mod tests {
     use super::*;
 
-    fn rows(text: &str) -> Result<InputLanes, String> {
+    fn rows(text: &str) -> Result<LaneSpecs, String> {
         parse(Path::new("in/sheet.csv"), text.as_bytes()).map_err(|error| error.to_string())
     }
 
@@ -550,7 +550,7 @@ mod tests {
 
     #[test]
     fn read_groups_have_names_of_their_own() {
-        let lane = |line, read_group: Option<&str>, lane: Option<&str>| InputLane {
+        let lane = |line, read_group: Option<&str>, lane: Option<&str>| LaneSpec {
             row: Some(Row {
                 line,
                 sample: "s".into(),
@@ -559,9 +559,9 @@ mod tests {
                 lane: lane.map(str::to_owned),
                 ..Row::default()
             }),
-            ..InputLane::default()
+            ..LaneSpec::default()
         };
-        let lines = |lanes: &[InputLane]| {
+        let lines = |lanes: &[LaneSpec]| {
             let lanes: Vec<_> = lanes.iter().map(|lane| (lane.clone(), Vec::new())).collect();
             read_group_lines(Some(Path::new("x.csv")), &lanes).map_err(|error| error.to_string())
         };

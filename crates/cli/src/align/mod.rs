@@ -32,7 +32,7 @@ use engine::AlignedJob;
 pub(crate) use engine::load_bwa;
 use introns::FirstPass;
 use job::Job;
-use lanes::InputLanes;
+use lanes::LaneSpecs;
 pub(crate) use memory::least_memory_of_pairs;
 
 use crate::recalibration::Recalibration;
@@ -44,7 +44,7 @@ pub(crate) fn run(arguments: &AlignArguments, console: &Console) -> seqloom_term
     if arguments.run.quiet {
         console.be_quiet();
     }
-    let mut inputs = InputLanes::of(arguments)?;
+    let mut inputs = LaneSpecs::of(arguments)?;
     arguments.output.check_metrics()?;
     checks::check_mode(arguments)?;
     checks::check_options(arguments, &inputs)?;

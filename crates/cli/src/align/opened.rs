@@ -18,7 +18,7 @@ use seqloom_terminal::{Console, UsageError};
 
 use super::arguments::AlignArguments;
 use super::header::{self, HeaderParts};
-use super::lanes::{self, InputLane};
+use super::lanes::{self, LaneSpec};
 use super::memory::{Demand, mean_read_bases};
 use crate::cram_input::{max_container_bytes, waiting_bytes};
 use crate::output::command_line;
@@ -67,8 +67,8 @@ impl<'a> Start<'a> {
     }
 }
 
-/// Files that are aligned together, by themselves.
-pub(crate) struct Lane {
+/// A lane whose files are open.
+pub(crate) struct OpenLane {
     pub(crate) source: ReadSource,
     pub(crate) pairing: Pairing,
     pub(crate) tags: RecordTags,
@@ -76,7 +76,7 @@ pub(crate) struct Lane {
     pub(super) read_group: Option<String>,
 }
 
-impl Lane {
+impl OpenLane {
     fn new(
         arguments: &AlignArguments,
         source: ReadSource,
@@ -102,8 +102,8 @@ impl Lane {
 }
 
 /// Lanes that are open.
-pub(crate) struct OpenedLanes {
-    pub(crate) lanes: Vec<Lane>,
+pub(crate) struct OpenLanes {
+    pub(crate) lanes: Vec<OpenLane>,
     /// Blocks fetched to learn the read length, of each lane.
     pub(crate) first: Vec<Vec<InputBlock>>,
     /// Reads of each lane, where they were counted.
@@ -113,11 +113,11 @@ pub(crate) struct OpenedLanes {
     warnings: Vec<String>,
 }
 
-impl OpenedLanes {
+impl OpenLanes {
     /// Opens what is aligned, or a part of it, and builds the header that it leads to.
     pub(crate) fn open(
         arguments: &AlignArguments,
-        inputs: Vec<InputLane>,
+        inputs: Vec<LaneSpec>,
         index: &IndexInfo,
         start: Start<'_>,
     ) -> seqloom_terminal::Result<Self> {
@@ -152,8 +152,8 @@ impl OpenedLanes {
         })?;
         let is_told = arguments.sheet.is_some() || arguments.names.rg_from_names;
         let mut groups = built.read_groups.into_iter().zip(read_groups);
-        let lane = |(source, umi)| Lane::new(arguments, source, groups.next(), is_told, umi);
-        let lanes: Vec<Lane> = sources.into_iter().zip(umis).map(lane).collect();
+        let lane = |(source, umi)| OpenLane::new(arguments, source, groups.next(), is_told, umi);
+        let lanes: Vec<OpenLane> = sources.into_iter().zip(umis).map(lane).collect();
         refuse_without_mates(arguments, &lanes)?;
         let first = looked_at.into_iter().map(|(_, first)| first).collect();
         Ok(Self { lanes, first, reads, header: built.header, warnings })
@@ -201,11 +201,11 @@ impl OpenedLanes {
     }
 }
 
-impl OpenedLanes {
+impl OpenLanes {
     /// A bound of the reads of every lane, where all are files.
     fn reads_at_most(&self) -> Option<u64> {
         let lanes = self.lanes.iter().zip(&self.first).zip(&self.reads);
-        let of_lane = |((lane, first), counted): ((&Lane, &Vec<InputBlock>), &Option<u64>)| {
+        let of_lane = |((lane, first), counted): ((&OpenLane, &Vec<InputBlock>), &Option<u64>)| {
             counted.or_else(|| reads_of_files(&lane.source, first))
         };
         let bounds: Option<Vec<u64>> = lanes.map(of_lane).collect();
@@ -262,7 +262,7 @@ fn refuse_phred64(arguments: &AlignArguments, source: &ReadSource) -> Result<(),
 }
 
 /// Refuses options of pairs where no input has any.
-fn refuse_without_mates(arguments: &AlignArguments, lanes: &[Lane]) -> Result<(), UsageError> {
+fn refuse_without_mates(arguments: &AlignArguments, lanes: &[OpenLane]) -> Result<(), UsageError> {
     let has_mates = lanes.iter().any(|lane| lane.pairing != Pairing::Single);
     match arguments.mode.given_for_mates() {
         Some(option) if !has_mates => {
@@ -275,7 +275,7 @@ fn refuse_without_mates(arguments: &AlignArguments, lanes: &[Lane]) -> Result<()
 /// Lines of the read groups that are given: by `-R`, by names of reads, or of each lane of a sheet.
 fn read_groups(
     arguments: &AlignArguments,
-    lanes: &[(InputLane, Vec<InputBlock>)],
+    lanes: &[(LaneSpec, Vec<InputBlock>)],
 ) -> seqloom_terminal::Result<Vec<String>> {
     let has_rows = lanes.iter().any(|(lane, _)| lane.row.is_some());
     Ok(if has_rows {
@@ -286,7 +286,7 @@ fn read_groups(
 }
 
 /// Whose cohorts are held: reads of one lane without mates need none.
-fn most_held(lanes: &[Lane]) -> Pairing {
+fn most_held(lanes: &[OpenLane]) -> Pairing {
     let paired = lanes.iter().map(|lane| lane.pairing).find(|it| *it != Pairing::Single);
     paired.unwrap_or(Pairing::Single)
 }
@@ -311,7 +311,7 @@ fn pairing(arguments: &AlignArguments, source: &ReadSource) -> Pairing {
 fn umi_rules(
     arguments: &AlignArguments,
     source: &ReadSource,
-    lane: &InputLane,
+    lane: &LaneSpec,
 ) -> Result<Option<UmiRules>, UsageError> {
     let of_lane = lane.row.as_ref().and_then(|row| row.umi.as_ref());
     let Some(umi) = of_lane.or(arguments.input.umi.as_ref()) else { return Ok(None) };

@@ -6,7 +6,7 @@ use seqloom_report::run::{Counts, LaneReport, StageReport};
 use seqloom_terminal::error::Bug;
 
 use super::job::Job;
-use super::opened::Lane;
+use super::opened::OpenLane;
 use crate::output::run::stage_row;
 use crate::output::summary::{Ingested, Summary};
 
@@ -54,7 +54,7 @@ pub(super) fn ingested(job: &Job<'_>, totals: &IngestTotals) -> Ingested {
 }
 
 /// A lane of a sheet.
-fn lane_report(lane: &Lane) -> Option<LaneReport> {
+fn lane_report(lane: &OpenLane) -> Option<LaneReport> {
     Some(LaneReport { inputs: lane.inputs(), read_group: lane.read_group.clone()? })
 }
 

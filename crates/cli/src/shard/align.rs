@@ -24,7 +24,7 @@ use super::loaded::{check_files, planned_options};
 use super::task::ShardTask;
 use crate::align::certified::CertifiedRun;
 use crate::align::job::{Job, PreparedJob};
-use crate::align::lanes::InputLanes;
+use crate::align::lanes::LaneSpecs;
 use crate::align::summary::log_outside;
 use crate::align::{AlignArguments, EngineChoice, load_bwa, numa, sorted};
 use crate::allocator;
@@ -237,7 +237,7 @@ impl Shards<'_> {
             return Ok(());
         }
         let part = folder.part(shard)?;
-        let inputs = InputLanes::of(self.align)?;
+        let inputs = LaneSpecs::of(self.align)?;
         let prepared = Job::prepare(self.align, inputs, self.index, Some(part), self.console)?;
         let PreparedJob { mut job, first, .. } = prepared;
         job.run.announce("shard align", &job.inputs().join(" + "), &folder.file(&task.name()));

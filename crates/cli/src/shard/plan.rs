@@ -30,8 +30,8 @@ use super::unsupported;
 use crate::align::AlignArguments;
 use crate::align::checks;
 use crate::align::job::FinishInputs;
-use crate::align::lanes::InputLanes;
-use crate::align::opened::{Lane, OpenedLanes, Start};
+use crate::align::lanes::LaneSpecs;
+use crate::align::opened::{OpenLane, OpenLanes, Start};
 use crate::host;
 use crate::identity::program;
 use crate::output::arguments::bases;
@@ -137,7 +137,7 @@ pub(super) fn run(arguments: &PlanArguments, console: &Console) -> seqloom_termi
     let command = words_behind(2)?;
     let mut align = parsed(&command)?.align;
     align.rebase(&here);
-    checks::check_options(&align, &InputLanes::of(&align)?)?;
+    checks::check_options(&align, &LaneSpecs::of(&align)?)?;
     let files = files(&align)?;
     if let Some(plan) = existing(&folder)? {
         let is_same = plan.command == command && Path::new(&plan.folder) == here;
@@ -171,8 +171,8 @@ pub(super) fn make(request: Request<'_>, console: &Console) -> seqloom_terminal:
     let index = index::check(&align.reference)?;
     let run = Run::new(&align.run, console)?;
     let start = Start::Scan { restart_every_bytes: cuts.restart_every_bytes };
-    let lanes = InputLanes::of(align)?.lanes;
-    let mut opened = OpenedLanes::open(align, lanes, &index, start)?;
+    let lanes = LaneSpecs::of(align)?.lanes;
+    let mut opened = OpenLanes::open(align, lanes, &index, start)?;
     opened.warn(console);
     for lane in &opened.lanes {
         unsupported::refuse_records(&lane.source, who)?;
@@ -182,7 +182,7 @@ pub(super) fn make(request: Request<'_>, console: &Console) -> seqloom_terminal:
     drop(FinishInputs::prepare(align, &mut opened.header, console)?);
     let floor_bytes = opened.demand(align, &index, run.threads, 0).floor_bytes();
     signals::defer();
-    let OpenedLanes { lanes, first, header, .. } = opened;
+    let OpenLanes { lanes, first, header, .. } = opened;
     let header_bytes = header.encode().map_err(MergeError::Header)?;
     // What is known before the input is scanned.
     let head = PlanFile {
@@ -224,7 +224,7 @@ pub(super) fn make(request: Request<'_>, console: &Console) -> seqloom_terminal:
 /// Publishes shards as the scan finds them.
 struct Publisher<'a> {
     folder: &'a Path,
-    lanes: &'a [Lane],
+    lanes: &'a [OpenLane],
     shares: Shares,
     found: RefCell<Found>,
 }
@@ -240,7 +240,7 @@ struct Found {
 }
 
 impl<'a> Publisher<'a> {
-    fn new(folder: &'a Path, lanes: &'a [Lane], shares: Shares) -> Self {
+    fn new(folder: &'a Path, lanes: &'a [OpenLane], shares: Shares) -> Self {
         Self { folder, lanes, shares, found: RefCell::default() }
     }
 
@@ -273,7 +273,7 @@ impl<'a> Publisher<'a> {
 }
 
 impl Found {
-    fn take(&mut self, starts: &[CohortStart], lanes: &[Lane]) {
+    fn take(&mut self, starts: &[CohortStart], lanes: &[OpenLane]) {
         self.starts.extend_from_slice(starts);
         let new = restart_points(lanes);
         self.points.resize_with(new.len(), Vec::new);
@@ -308,8 +308,8 @@ impl Found {
 }
 
 /// The restart points of each file.
-fn restart_points(lanes: &[Lane]) -> Vec<Vec<RestartPoint>> {
-    let of_lane = |lane: &Lane| {
+fn restart_points(lanes: &[OpenLane]) -> Vec<Vec<RestartPoint>> {
+    let of_lane = |lane: &OpenLane| {
         let source = &lane.source;
         (0..source.files()).map(|file| source.take_restart_points(file)).collect::<Vec<_>>()
     };
@@ -318,12 +318,12 @@ fn restart_points(lanes: &[Lane]) -> Vec<Vec<RestartPoint>> {
 
 /// Scans the only lane.
 fn scan_first(
-    lanes: &[Lane],
+    lanes: &[OpenLane],
     first: Vec<Vec<InputBlock>>,
     align: &AlignArguments,
     (run, publisher): (&Run<'_>, &Publisher<'_>),
 ) -> seqloom_terminal::Result<Scanned> {
-    let (Some(Lane { source, pairing, tags, .. }), Some(first)) =
+    let (Some(OpenLane { source, pairing, tags, .. }), Some(first)) =
         (lanes.first(), first.into_iter().next())
     else {
         return Err(UsageError("there is no input".to_owned()).into());

@@ -21,7 +21,7 @@ use super::plan::{self, Cuts, Request};
 use super::plan_file::PlanFile;
 use super::task::ShardTask;
 use super::{align, count, finish, place, tasks, unsupported};
-use crate::align::lanes::InputLanes;
+use crate::align::lanes::LaneSpecs;
 use crate::align::{AlignArguments, checks};
 use crate::identity::other_program;
 use crate::output::arguments::RunArguments;
@@ -154,7 +154,7 @@ fn plan(
     command.extend(plan::words_behind(1)?);
     let mut align = plan::parsed(&command)?.align;
     align.rebase(&here);
-    checks::check_options(&align, &InputLanes::of(&align)?)?;
+    checks::check_options(&align, &LaneSpecs::of(&align)?)?;
     let files = plan::files(&align)?;
     // The folder is hidden, and goes with the output.
     if let Some(theirs) = fs::read(folder.join(PLAN)).ok().and_then(|it| other_program_of(&it)) {
