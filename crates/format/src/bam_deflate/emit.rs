@@ -1,8 +1,11 @@
 //! Tokens as one deflate block: counts of symbols, codes, bits.
 //!
-//! Codes have at most 13 bits, so that two literals with the number of their bits fit 32 bits, and
-//! four literals fit what a flush leaves free. Every symbol has a code, so that later blocks can be
-//! written with the codes of an earlier one.
+//! Codes have at most 13 bits, so that four literals fit what a flush leaves free. Every symbol has
+//! a code, so that later blocks can be written with the codes of an earlier one.
+//!
+//! An *entry* has the bits to write at its top and their number in its lowest bits. [`Output`] holds
+//! its bits at the top, too, the oldest one lowest: to add an entry is a shift by its number and an
+//! OR, with nothing to mask.
 
 use super::tokens::{Class, Token};
 use super::window::Window;
@@ -13,9 +16,10 @@ use crate::deflate::symbols::{
 };
 use crate::deflate::tables::CodePair;
 
-/// Most bits of a code: a pair of literals and the number of its bits (5 more) fit 32 bits.
+/// Most bits of a code: four, with the 7 bits that a flush leaves, are 59, and the 5 bits below are
+/// what an entry's number may take.
 const MAX_BITS: usize = 13;
-/// Low bits of an entry that are the number of its other bits.
+/// Low bits of an entry that are the number of its other bits, at most 26.
 const COUNT_BITS: u32 = 5;
 /// Weight of a symbol's count: as every symbol has to have a code, those that were not met count as
 /// a quarter of one that was met once.
@@ -45,20 +49,20 @@ pub(super) struct Emitter {
     header: Vec<u8>,
     header_rest: Bits,
     /// Code of a literal and the number of its bits.
-    singles: [u32; 256],
+    singles: [u64; 256],
     /// The same of two literals, the first one low in the index.
-    pairs: Box<[u32; 1 << 16]>,
+    pairs: Box<[u64; 1 << 16]>,
     /// Code and extra bits of a length, and their number.
-    lengths: [u32; LENGTHS],
-    distances: [u32; DISTANCES],
-    end: u32,
+    lengths: [u64; LENGTHS],
+    distances: [u64; DISTANCES],
+    end: u64,
     out: Box<[u8; OUTPUT_BYTES + FLUSH_BYTES]>,
     written: usize,
 }
 
 impl Emitter {
     pub(super) fn new() -> Self {
-        let zeroed = |size| vec![0_u32; size].into_boxed_slice();
+        let zeroed = |size| vec![0_u64; size].into_boxed_slice();
         Self {
             builder: Builder::new(),
             codes: CodePair::EMPTY,
@@ -96,23 +100,21 @@ impl Emitter {
     #[inline(always)]
     fn tabulate(&mut self) {
         let literals = &self.codes.literals;
-        let entry = |symbol: usize| {
-            u32::from(literals.bits[symbol]) << COUNT_BITS | u32::from(literals.lengths[symbol])
-        };
+        let literal =
+            |symbol: usize| entry(literals.bits[symbol].into(), literals.lengths[symbol].into());
         for (byte, single) in self.singles.iter_mut().enumerate() {
-            *single = entry(byte);
+            *single = literal(byte);
         }
-        self.end = entry(END_OF_BLOCK);
+        self.end = literal(END_OF_BLOCK);
         for (length, joined) in self.lengths.iter_mut().enumerate().take(259).skip(3) {
             let code = usize::from(LENGTH_CODES[length]);
             let extra = length as u32 - u32::from(LENGTH_BASES[code]);
-            let extra = extra << COUNT_BITS | u32::from(LENGTH_EXTRA[code]);
-            *joined = join(entry(END_OF_BLOCK + 1 + code), extra);
+            let extra = entry(extra.into(), LENGTH_EXTRA[code].into());
+            *joined = join(literal(END_OF_BLOCK + 1 + code), extra);
         }
         let distances = &self.codes.distances;
-        for (symbol, entry) in self.distances.iter_mut().take(DISTANCE_SYMBOLS).enumerate() {
-            let (bits, count) = (distances.bits[symbol], distances.lengths[symbol]);
-            *entry = u32::from(bits) << COUNT_BITS | u32::from(count);
+        for (symbol, distance) in self.distances.iter_mut().take(DISTANCE_SYMBOLS).enumerate() {
+            *distance = entry(distances.bits[symbol].into(), distances.lengths[symbol].into());
         }
         let (rows, _) = self.pairs.as_chunks_mut::<256>();
         for (row, second) in rows.iter_mut().zip(self.singles) {
@@ -126,8 +128,10 @@ impl Emitter {
     /// that are.
     #[inline(always)]
     pub(super) fn write(&mut self, tokens: &[Token], window: &Window) -> usize {
-        let mut out = Output { bits: self.header_rest, at: self.header.len(), to: &mut self.out };
+        let (rest, rest_bits) = self.header_rest.rest();
+        let mut out = Output { bits: 0, held: 0, at: self.header.len(), to: &mut self.out };
         out.to[..self.header.len()].copy_from_slice(&self.header);
+        out.add(entry(rest, rest_bits));
         let mut at = 0;
         for token in tokens {
             let mut left = usize::from(token.literals);
@@ -148,16 +152,16 @@ impl Emitter {
                 (at, left) = (at + 4, left - 4);
             }
             // How many are left is anyone's guess: no branch, but entries of no bits.
-            for (place, byte) in window.u32_at(at).to_le_bytes().into_iter().enumerate() {
-                out.add(self.singles[usize::from(byte)] & mask(place < left));
+            for (byte, mask) in window.u32_at(at).to_le_bytes().into_iter().zip(FIRST[left % 8]) {
+                out.add(self.singles[usize::from(byte)] & mask);
             }
             out.flush();
-            let is_copy = mask(token.length > 0);
+            let is_copy = u64::from(token.length > 0).wrapping_neg();
             let DistanceCode { code, extra, extra_bits } = distance_code(token.distance);
             out.add(self.lengths[usize::from(token.length) % LENGTHS] & is_copy);
             out.add(self.distances[code % DISTANCES] & is_copy);
             // The distance of no copy is 1, which has no extra bits.
-            out.bits.add(extra.into(), extra_bits);
+            out.add(entry(extra.into(), extra_bits));
             out.flush();
             at += left + usize::from(token.length);
         }
@@ -172,51 +176,74 @@ impl Emitter {
     }
 }
 
+/// The entry of `count` bits (at most 26), which are the low ones of `bits`.
+#[inline(always)]
+fn entry(bits: u64, count: u32) -> u64 {
+    bits.rotate_right(count) | u64::from(count)
+}
+
 /// Two entries as one, the first one's bits first.
 #[inline(always)]
-fn join(first: u32, second: u32) -> u32 {
-    let (first_count, second_count) = (count_of(first), count_of(second));
-    let bits = first >> COUNT_BITS | (second >> COUNT_BITS) << first_count;
-    bits << COUNT_BITS | (first_count + second_count)
-}
-
-/// All bits, or none.
-#[inline(always)]
-fn mask(is_set: bool) -> u32 {
-    u32::from(is_set).wrapping_neg()
+fn join(first: u64, second: u64) -> u64 {
+    let bits = |entry: u64| entry & !((1 << COUNT_BITS) - 1);
+    let count = count_of(first) + count_of(second);
+    bits(first) >> count_of(second) | bits(second) | u64::from(count)
 }
 
 #[inline(always)]
-fn count_of(entry: u32) -> u32 {
-    entry & ((1 << COUNT_BITS) - 1)
+fn count_of(entry: u64) -> u32 {
+    entry as u32 & ((1 << COUNT_BITS) - 1)
 }
+
+/// Masks of the first 0 to 4 of four entries.
+const FIRST: [[u64; 4]; 8] = {
+    let mut masks = [[0; 4]; 8];
+    let mut count = 0;
+    while count < 8 {
+        let mut place = 0;
+        while place < 4 && place < count {
+            masks[count][place] = u64::MAX;
+            place += 1;
+        }
+        count += 1;
+    }
+    masks
+};
 
 /// Bits on their way to the buffer.
 struct Output<'a> {
-    bits: Bits,
+    /// The top `held` of them count.
+    bits: u64,
+    /// At most 59; of this number the low six bits count.
+    held: u64,
     at: usize,
     to: &'a mut [u8; OUTPUT_BYTES + FLUSH_BYTES],
 }
 
 impl Output<'_> {
+    /// Adds an entry, whose number may stay below the bits: they do not reach down to it.
     #[inline(always)]
-    fn add(&mut self, entry: u32) {
-        self.bits.add((entry >> COUNT_BITS).into(), count_of(entry));
+    fn add(&mut self, entry: u64) {
+        self.bits = self.bits >> (entry & 63) | entry;
+        self.held = self.held.wrapping_add(entry);
     }
 
     #[inline(always)]
     fn flush(&mut self) {
-        let (bytes, whole) = self.bits.take_bytes();
+        let held = self.held as u32 % 64;
+        // If none are held, eight bytes are written of which none counts.
+        let bytes = self.bits.wrapping_shr(64 - held).to_le_bytes();
         if let Some(room) = self.to[self.at % OUTPUT_BYTES..].first_chunk_mut() {
             *room = bytes;
         }
-        self.at += whole;
+        self.at += (held / 8) as usize;
+        self.held = u64::from(held % 8);
     }
 
     /// Fills the last byte with zeros; gives where the bytes end.
     #[inline(always)]
     fn end(mut self) -> usize {
-        self.bits.add(0, 7);
+        self.add(entry(0, 7));
         self.flush();
         self.at
     }

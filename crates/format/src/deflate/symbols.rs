@@ -45,10 +45,8 @@ pub(crate) struct DistanceCode {
 #[inline(always)]
 pub(crate) fn distance_code(distance: u16) -> DistanceCode {
     let less_one = u32::from(distance) - 1;
-    if less_one < 4 {
-        return DistanceCode { code: less_one as usize, extra: 0, extra_bits: 0 };
-    }
-    let extra_bits = 30 - less_one.leading_zeros();
+    // The first four codes have no extra bits. No branch: it would be taken at random.
+    let extra_bits = 30_u32.saturating_sub(less_one.leading_zeros());
     let code = (2 * extra_bits + (less_one >> extra_bits)) as usize;
     DistanceCode { code, extra: less_one & ((1 << extra_bits) - 1), extra_bits }
 }
@@ -81,6 +79,11 @@ impl Bits {
             *room = bytes;
         }
         at + whole
+    }
+
+    /// The bits that are no whole byte yet, and their number.
+    pub(crate) fn rest(&self) -> (u64, u32) {
+        (self.waiting, self.count)
     }
 
     /// Takes the whole bytes: eight, of which so many count.
