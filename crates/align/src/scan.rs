@@ -7,7 +7,7 @@
 use std::cell::Cell;
 use std::num::NonZeroUsize;
 
-use seqloom_io::reads::{Fetch, FetchScratch, InputBlock, ReadSource, SourceError};
+use seqloom_io::reads::{Fetch, FetchScratch, InputBlock, ReadSource, ReadsError};
 use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::flow::{self, Flow, Shared};
 use seqloom_runtime::pool::Stopped;
@@ -46,8 +46,8 @@ impl RunError for ScanError {
     }
 }
 
-impl From<SourceError> for ScanError {
-    fn from(error: SourceError) -> Self {
+impl From<ReadsError> for ScanError {
+    fn from(error: ReadsError) -> Self {
         Self::Input(error.into())
     }
 }

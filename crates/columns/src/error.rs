@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use arrow_schema::ArrowError;
 use seqloom_io::alignments::AlignmentError;
-use seqloom_io::reads::SourceError;
+use seqloom_io::reads::ReadsError;
 use seqloom_io::{AlignmentIndexError, OutputError};
 use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::pool::Stopped;
@@ -22,7 +22,7 @@ pub enum ColumnsError {
     Index(#[from] AlignmentIndexError),
     /// Reading reads failed.
     #[error(transparent)]
-    Source(#[from] SourceError),
+    Source(#[from] ReadsError),
     /// A file of raw signal cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),

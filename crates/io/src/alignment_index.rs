@@ -8,7 +8,7 @@ use seqloom_format::index::{BadIndex, IndexedRegion, first_offset};
 use seqloom_runtime::error::{Class, Place, RunError};
 
 use crate::input::alignments::AlignmentFormat;
-use crate::input::error::SourceError;
+use crate::input::error::InputError;
 use crate::sidecars::{bam_indices, cram_indices, is_older};
 use crate::text::for_each_chunk;
 
@@ -17,7 +17,7 @@ use crate::text::for_each_chunk;
 pub enum AlignmentIndexError {
     /// Reading or inflating failed.
     #[error(transparent)]
-    Read(#[from] SourceError),
+    Read(#[from] InputError),
     /// It is malformed, or that of another file.
     #[error("{}: {source}; `samtools index` makes a new one", path.display())]
     Bad {

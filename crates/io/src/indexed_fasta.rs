@@ -17,7 +17,7 @@ use seqloom_format::fai::{
 };
 use seqloom_runtime::error::{Class, Place, RunError};
 
-use crate::input::error::SourceError;
+use crate::input::error::InputError;
 use crate::random_text::{RandomText, TextError, TextScratch};
 use crate::sidecars::{is_older, with_suffix};
 use crate::text::for_each_chunk;
@@ -34,7 +34,7 @@ pub enum IndexedFastaError {
     Text(#[from] TextError),
     /// It could not be read through.
     #[error(transparent)]
-    Source(#[from] SourceError),
+    Source(#[from] InputError),
     /// No index can be made of it.
     #[error("{}: {source}", path.display())]
     Build {

@@ -7,7 +7,7 @@ use seqloom_runtime::error::{Class, Place, RunError};
 
 pub use seqloom_format::introns::KnownIntron;
 
-use crate::input::error::SourceError;
+use crate::input::error::InputError;
 use crate::text::for_each_line;
 
 /// Why known introns cannot be used.
@@ -15,7 +15,7 @@ use crate::text::for_each_line;
 pub enum KnownIntronsError {
     /// The file cannot be read.
     #[error(transparent)]
-    Source(#[from] SourceError),
+    Source(#[from] InputError),
     /// A line makes no sense.
     #[error("{}: line {line} {source}", path.display())]
     Line {

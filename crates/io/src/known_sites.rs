@@ -9,7 +9,7 @@ use seqloom_format::bed::{self, BedError, Interval};
 use seqloom_format::vcf::{VCF_MAGIC, VcfError, parse_line};
 use seqloom_runtime::error::{Class, Place, RunError};
 
-use crate::input::error::SourceError;
+use crate::input::error::InputError;
 use crate::text::for_each_line;
 
 /// Why known sites cannot be used.
@@ -17,7 +17,7 @@ use crate::text::for_each_line;
 pub enum KnownSitesError {
     /// The file cannot be read.
     #[error(transparent)]
-    Source(#[from] SourceError),
+    Source(#[from] InputError),
     /// It does not start as VCF does, and its name does not end as that of BED does.
     #[error("{}: known sites must be VCF, or BED by suffix, plain or compressed", path.display())]
     NotVcf {

@@ -44,10 +44,10 @@ pub mod text;
 mod twice;
 
 /// The door by which both come in.
-pub use input::{alignments, reads};
+pub use input::{alignments, error::InputError, reads};
 
 /// Reads of FASTQ, FASTA and unaligned BAM and CRAM, claimed in chunks by many workers.
-pub use reads::{Fetch, FetchScratch, InputBlock, ReadSource, SourceError, SourceOptions};
+pub use reads::{Fetch, FetchScratch, InputBlock, ReadSource, ReadsError, SourceOptions};
 
 /// Alignments of BAM and SAM, likewise.
 pub use alignments::{AlignmentError, AlignmentOptions, AlignmentScratch, AlignmentSource};

@@ -15,7 +15,7 @@ use seqloom_format::bgzf::{self, BgzfError, BlockCompressor};
 use seqloom_format::fastq::{BlockTooSmall, pad_block, unpadded_bytes};
 use seqloom_runtime::error::{Class, Place, RunError};
 
-use crate::input::reads::{RecordReader, Records, SourceError};
+use crate::input::reads::{ReadsError, RecordReader, Records};
 use crate::sink::output::{Output, OutputError};
 
 /// Text read at a time.
@@ -28,7 +28,7 @@ const SAMPLE_BYTES: usize = 8 << 20;
 pub enum ReblockError {
     /// Reading failed.
     #[error(transparent)]
-    Source(#[from] SourceError),
+    Source(#[from] ReadsError),
     /// Writing failed.
     #[error(transparent)]
     Output(#[from] OutputError),
@@ -100,7 +100,7 @@ pub struct Measured {
 
 /// Calls `take` with each group of `reads_per_block` records, and a last one of fewer: their text,
 /// where the last of them starts, and how many they are.
-fn each_block<E: From<SourceError>>(
+fn each_block<E: From<ReadsError>>(
     input: &Path,
     reads_per_block: usize,
     mut take: impl FnMut(&[u8], usize, usize) -> Result<(), E>,

@@ -7,7 +7,7 @@ use seqloom_format::bam::Reference;
 use seqloom_format::fasta::{FastaError, FastaParser, FastaSink};
 use seqloom_runtime::error::{Class, Place, RunError};
 
-use crate::input::error::SourceError;
+use crate::input::error::InputError;
 use crate::text::for_each_chunk;
 
 /// Memory that is allocated because a header says so; what is longer grows as it is read.
@@ -21,7 +21,7 @@ const MOST_LISTED: usize = 20;
 pub enum ReferenceError {
     /// The file cannot be read.
     #[error(transparent)]
-    Source(#[from] SourceError),
+    Source(#[from] InputError),
     /// It is no good FASTA.
     #[error("{}: {source}", path.display())]
     Fasta {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use seqloom_format::{SequenceScanError, SequenceScanner, SequenceSink};
 use seqloom_runtime::error::{Class, Place, RunError};
 
-use crate::input::error::SourceError;
+use crate::input::error::InputError;
 use crate::text::for_each_chunk;
 
 /// Why reads cannot be listed.
@@ -14,7 +14,7 @@ use crate::text::for_each_chunk;
 pub enum SequencesError {
     /// The file cannot be read.
     #[error(transparent)]
-    Source(#[from] SourceError),
+    Source(#[from] InputError),
     /// It is malformed.
     #[error("{}: {source}", path.display())]
     Malformed {

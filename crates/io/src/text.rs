@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::input::MAX_RECORD_BYTES;
-use crate::input::error::SourceError;
+use crate::input::error::InputError;
 use crate::input::poll;
 use crate::input::raw::Input;
 use crate::input::reader::{Fill, TextReader};
@@ -19,7 +19,7 @@ const WAIT: Duration = Duration::from_millis(200);
 ///
 /// # Errors
 /// The input cannot be read, its compressed data are damaged or cut short, or `on_chunk` fails.
-pub(crate) fn for_each_chunk<E: From<SourceError>>(
+pub(crate) fn for_each_chunk<E: From<InputError>>(
     path: &Path,
     mut on_chunk: impl FnMut(&[u8]) -> Result<(), E>,
 ) -> Result<(), E> {
@@ -50,13 +50,13 @@ pub(crate) fn for_each_chunk<E: From<SourceError>>(
 ///
 /// # Errors
 /// As [`for_each_chunk`]; a longer text.
-pub fn read_all(path: &Path, most_bytes: usize) -> Result<Vec<u8>, SourceError> {
+pub fn read_all(path: &Path, most_bytes: usize) -> Result<Vec<u8>, InputError> {
     let mut text = Vec::new();
     for_each_chunk(path, |chunk| {
         if text.len() + chunk.len() > most_bytes {
             let problem = format!("it has more than {most_bytes} bytes");
             let (path, hint) = (path.to_path_buf(), "is it the right file?");
-            return Err(SourceError::Unsupported { path, problem, hint });
+            return Err(InputError::Unsupported { path, problem, hint });
         }
         text.extend_from_slice(chunk);
         Ok(())
@@ -68,7 +68,7 @@ pub fn read_all(path: &Path, most_bytes: usize) -> Result<Vec<u8>, SourceError> 
 ///
 /// # Errors
 /// As [`for_each_chunk`]; a line longer than [`MAX_RECORD_BYTES`].
-pub fn for_each_line<E: From<SourceError>>(
+pub fn for_each_line<E: From<InputError>>(
     path: &Path,
     mut on_line: impl FnMut(u64, &[u8]) -> Result<(), E>,
 ) -> Result<(), E> {
@@ -89,7 +89,7 @@ pub fn for_each_line<E: From<SourceError>>(
         if started.len() > MAX_RECORD_BYTES {
             let path = path.to_path_buf();
             let problem = format!("line {} is longer than 256 MiB", line + 1);
-            return Err(SourceError::Unsupported { path, problem, hint: "is it text?" }.into());
+            return Err(InputError::Unsupported { path, problem, hint: "is it text?" }.into());
         }
         Ok(())
     })?;

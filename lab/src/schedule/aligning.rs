@@ -10,7 +10,7 @@ use seqloom_align::{
     Batch, CohortCutter, CohortError, Cut, EmitError, Pairing, RecordTags, Shape, TaggedRecords,
 };
 use seqloom_format::PackedTemplates;
-use seqloom_io::reads::{Fetch, FetchScratch, ReadSource, SourceError};
+use seqloom_io::reads::{Fetch, FetchScratch, ReadSource, ReadsError};
 use seqloom_runtime::placement::Plan;
 use seqloom_runtime::pool::Stopped;
 
@@ -53,7 +53,7 @@ pub(crate) enum ScheduleError {
     Input(#[from] CohortError),
     /// The input cannot be read.
     #[error(transparent)]
-    Source(#[from] SourceError),
+    Source(#[from] ReadsError),
     /// The engine failed.
     #[error(transparent)]
     Engine(#[from] EngineError),

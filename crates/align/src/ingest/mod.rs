@@ -10,7 +10,7 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::AtomicU64;
 
 use seqloom_format::PackedTemplates;
-use seqloom_io::reads::{InputBlock, ReadSource, SourceError};
+use seqloom_io::reads::{InputBlock, ReadSource, ReadsError};
 use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::flow;
 use seqloom_runtime::memory::ByteSize;
@@ -188,8 +188,8 @@ impl<S: RunError> RunError for IngestError<S> {
     }
 }
 
-impl<S: std::error::Error> From<SourceError> for IngestError<S> {
-    fn from(error: SourceError) -> Self {
+impl<S: std::error::Error> From<ReadsError> for IngestError<S> {
+    fn from(error: ReadsError) -> Self {
         Self::Input(error.into())
     }
 }

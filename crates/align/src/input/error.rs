@@ -1,7 +1,7 @@
 //! What can be wrong with reads as they come in: files that do not belong together, mates that are
 //! not where they are looked for.
 
-use seqloom_io::reads::SourceError;
+use seqloom_io::reads::ReadsError;
 use seqloom_runtime::error::{Class, Place, RunError};
 
 use crate::input::tags::TagError;
@@ -12,7 +12,7 @@ use crate::input::umi::UmiError;
 pub enum CohortError {
     /// Malformed input.
     #[error(transparent)]
-    Source(#[from] SourceError),
+    Source(#[from] ReadsError),
     /// One file of a pair ends before the other.
     #[error(
         "{shorter} ends after {records} records, {longer} has more: the files do not belong \

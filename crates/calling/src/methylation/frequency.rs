@@ -10,7 +10,7 @@ use std::io::Write;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use seqloom_io::reads::SourceError;
+use seqloom_io::InputError;
 use seqloom_io::text::for_each_line;
 use seqloom_runtime::error::{Class, Place, RunError};
 
@@ -74,7 +74,7 @@ pub struct FrequencyOptions {
 pub enum FrequencyError {
     /// The file cannot be read.
     #[error(transparent)]
-    Source(#[from] SourceError),
+    Source(#[from] InputError),
     /// A line is malformed.
     #[error("{}: line {line} {source}", path.display())]
     Line {

@@ -9,8 +9,8 @@ use seqloom_align::{
 };
 use seqloom_format::bam::Header;
 use seqloom_io::reads::{
-    Compression, Container, Fetch, FetchScratch, FileStart, InputBlock, ReadSource, RestartPoint,
-    SequenceCheck, SourceError, SourceOptions,
+    Compression, Container, Fetch, FetchScratch, FileStart, InputBlock, ReadSource, ReadsError,
+    RestartPoint, SequenceCheck, SourceOptions,
 };
 use seqloom_prep::partition::GenomeBins;
 use seqloom_runtime::machine;
@@ -453,7 +453,7 @@ fn check_mates(source: &ReadSource, first: &[InputBlock]) -> seqloom_terminal::R
 
 /// What is wrong with the first container of CRAM, as that its reads are aligned, shows before the
 /// index is loaded.
-fn check_first_container(source: &ReadSource, first: &mut [InputBlock]) -> Result<(), SourceError> {
+fn check_first_container(source: &ReadSource, first: &mut [InputBlock]) -> Result<(), ReadsError> {
     if source.format(0).container != Container::Cram {
         return Ok(());
     }

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use seqloom_io::reads::{ReadSource, SourceError, SourceOptions};
+use seqloom_io::InputError;
+use seqloom_io::reads::{ReadSource, ReadsError, SourceOptions};
 use seqloom_signal::store::{self, OpenOptions, StoreError};
 
 use super::arguments::Kind;
@@ -26,7 +27,7 @@ pub(super) fn of(path: &PathBuf) -> seqloom_terminal::Result<Kind> {
     let opened = ReadSource::open(std::slice::from_ref(path), SourceOptions::default());
     match opened.map(|source| source.format(0).container) {
         Ok(container) if container.has_records() => Ok(Kind::Alignments),
-        Err(SourceError::Unsupported { .. }) => Ok(Kind::Alignments),
+        Err(ReadsError::Input(InputError::Unsupported { .. })) => Ok(Kind::Alignments),
         Ok(_) => Ok(Kind::Reads),
         Err(error) => Err(error.into()),
     }

@@ -6,7 +6,7 @@ use seqloom_cram::read::{ContainerHead, HEAD_BYTES, Problem, Wants};
 
 use super::error::{ContainerFault, Reader};
 use super::input::CramLimits;
-use crate::input::error::SourceError;
+use crate::input::error::InputError;
 use crate::input::poll;
 use crate::input::reader::{Fill, TextReader, Truncation};
 use crate::input::stream::Pull;
@@ -61,7 +61,7 @@ pub(super) struct Containers {
     index: u64,
     raw_reported: u64,
     /// Reading failed after `text`.
-    fault: Option<SourceError>,
+    fault: Option<InputError>,
     /// Of the largest container.
     most_bytes: usize,
     /// Nothing is read.
@@ -100,7 +100,7 @@ impl Containers {
     /// Looks at the first container, which stays the next one; waits for data of a pipe. What is
     /// wrong with it is found again when it is taken. If there is a `fault`, nothing can be read
     /// after the text that it was made with.
-    pub(super) fn look(&mut self, fault: Option<SourceError>) -> Wants {
+    pub(super) fn look(&mut self, fault: Option<InputError>) -> Wants {
         self.fault = fault;
         loop {
             match self.next() {
@@ -128,7 +128,7 @@ impl Containers {
     pub(super) fn pull(
         &mut self,
         buffer: impl FnOnce() -> Vec<u8>,
-    ) -> Result<Pull<ContainerPiece>, SourceError> {
+    ) -> Result<Pull<ContainerPiece>, InputError> {
         if self.is_void {
             return Ok(Pull::Piece(self.last(None)));
         }
@@ -161,7 +161,7 @@ impl Containers {
     }
 
     /// What is next; a container is in `text` as a whole then.
-    fn next(&mut self) -> Result<Next, SourceError> {
+    fn next(&mut self) -> Result<Next, InputError> {
         let mut want = HEAD_BYTES;
         let head = loop {
             let Some(has_ended) = self.fill(want)? else { return Ok(Next::Waiting) };
@@ -188,7 +188,7 @@ impl Containers {
 
     /// Reads on until `text` has `want` bytes; whether it ends before that, `None` if nothing is
     /// there now.
-    fn fill(&mut self, want: usize) -> Result<Option<bool>, SourceError> {
+    fn fill(&mut self, want: usize) -> Result<Option<bool>, InputError> {
         if self.text.len() >= want {
             return Ok(Some(false));
         }

@@ -14,7 +14,7 @@ use super::containers::{CUT_CONTAINER, ContainerPiece, Containers, MISSING_END};
 use super::error::{BadContainer, ContainerFault, Reader, innermost};
 use super::{InputBases, MAX_CONTAINER_BYTES};
 use crate::input::bam::MAX_HEADER_BYTES;
-use crate::input::error::SourceError;
+use crate::input::error::InputError;
 use crate::input::raw::Input;
 use crate::input::reader::{Compression, TextReader};
 use crate::input::stream::{InTurn, Pull};
@@ -132,10 +132,10 @@ impl CramInput {
     /// A file that lacks its end, and where.
     pub(crate) fn open(
         reader: TextReader,
-        (text, start, fault): (Vec<u8>, u64, Option<SourceError>),
+        (text, start, fault): (Vec<u8>, u64, Option<InputError>),
         header: Header,
         limits: CramLimits,
-    ) -> Result<Self, OpenFault> {
+    ) -> Result<Self, InputError> {
         let input = reader.input().clone();
         let is_plain = reader.compression() == Some(Compression::Plain);
         if let Some(size) = input.size
@@ -143,7 +143,7 @@ impl CramInput {
             && !limits.allow_truncated
             && let Some(bad) = missing_end(&input, start, size, limits.for_whom)?
         {
-            return Err(OpenFault::Container(Box::new(bad)));
+            return Err(bad.into());
         }
         let first = ContainerPlace { byte: start, before: 0 };
         let unlimited = CramLimits { container_bytes: MAX_CONTAINER_BYTES, ..limits };
@@ -188,7 +188,7 @@ impl CramInput {
     ///
     /// # Errors
     /// There is none.
-    pub(crate) fn start_at(&mut self, place: Option<ContainerPlace>) -> Result<(), OpenFault> {
+    pub(crate) fn start_at(&mut self, place: Option<ContainerPlace>) -> Result<(), InputError> {
         let Some(size) = self.input.size.filter(|_| self.is_plain) else { return Ok(()) };
         let reader = |byte: u64| {
             let mut reader = TextReader::plain(self.input.clone(), byte);
@@ -211,7 +211,7 @@ impl CramInput {
         let fault = ContainerFault { byte: 0, problem: problem.to_owned(), hint: Some(hint) };
         let (path, container) = (self.input.path.to_path_buf(), place.before + 1);
         let bad = BadContainer { path, container, start: place.byte, fault };
-        Err(OpenFault::Container(Box::new(bad)))
+        Err(bad.into())
     }
 
     /// What records refer to, and where that is from.
@@ -232,7 +232,7 @@ impl CramInput {
     pub(crate) fn pull(
         &self,
         scratch: &mut ContainerScratch,
-    ) -> Result<Pull<ContainerPiece>, SourceError> {
+    ) -> Result<Pull<ContainerPiece>, InputError> {
         let buffer = || std::mem::take(&mut scratch.bytes);
         self.containers.pull(|containers| containers.pull(buffer), |piece| piece.last)
     }
@@ -302,19 +302,6 @@ impl CramInput {
 
 const OTHER: &str = "is it another reference?";
 
-/// Why an input cannot be opened.
-#[derive(Debug)]
-pub(crate) enum OpenFault {
-    Source(SourceError),
-    Container(Box<BadContainer>),
-}
-
-impl From<SourceError> for OpenFault {
-    fn from(error: SourceError) -> Self {
-        Self::Source(error)
-    }
-}
-
 /// Where a file ends that does not end with the container that ends complete ones. Containers are
 /// walked over only where the last bytes are other ones.
 fn missing_end(
@@ -322,7 +309,7 @@ fn missing_end(
     start: u64,
     size: u64,
     for_whom: Reader,
-) -> Result<Option<BadContainer>, SourceError> {
+) -> Result<Option<BadContainer>, InputError> {
     let mut tail = [0; EOF_CONTAINER.len()];
     if let Some(at) = size.checked_sub(tail.len() as u64) {
         input.read_exact_at(&mut tail, at)?;

@@ -15,9 +15,7 @@ use seqloom_cram::read::SequenceBases;
 pub(crate) use self::containers::ContainerPiece;
 pub(crate) use self::error::Reader;
 pub use self::error::{BadContainer, ContainerFault};
-pub(crate) use self::input::{
-    ContainerScratch, CramInput, CramLimits, HeaderFault, OpenFault, read_header,
-};
+pub(crate) use self::input::{ContainerScratch, CramInput, CramLimits, HeaderFault, read_header};
 
 /// Bases of an input's sequences, in upper case, by the order of its header.
 pub type InputBases = Arc<dyn SequenceBases + Send + Sync>;

@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::error::SourceError;
+use super::error::InputError;
 use super::raw::Input;
 
 /// Compressed bytes claimed at a time, as a part of the block size: FASTQ deflates to about a
@@ -89,7 +89,7 @@ pub(crate) struct PlainAhead<'a> {
 }
 
 impl LookAhead for PlainAhead<'_> {
-    fn extend(&mut self, text: &mut Vec<u8>, bytes: usize) -> Result<bool, SourceError> {
+    fn extend(&mut self, text: &mut Vec<u8>, bytes: usize) -> Result<bool, InputError> {
         let bytes = (self.size - self.next).min(bytes as u64);
         let start = text.len();
         text.resize(start + bytes as usize, 0);
@@ -102,5 +102,5 @@ impl LookAhead for PlainAhead<'_> {
 /// Text after a claimed chunk, fetched when a record reaches into it.
 pub(crate) trait LookAhead {
     /// Appends about `bytes` to `text` and says whether the end of the input is reached.
-    fn extend(&mut self, text: &mut Vec<u8>, bytes: usize) -> Result<bool, SourceError>;
+    fn extend(&mut self, text: &mut Vec<u8>, bytes: usize) -> Result<bool, InputError>;
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::error::SourceError;
+use super::error::InputError;
 use super::poll;
 
 /// One opened input.
@@ -24,8 +24,8 @@ pub(crate) struct Input {
 
 impl Input {
     /// Opens a path, or standard input for `-`. Opening a FIFO does not wait for its writer.
-    pub(crate) fn open(path: &Path) -> Result<Self, SourceError> {
-        let failed = |source| SourceError::Open { path: path.to_path_buf(), source };
+    pub(crate) fn open(path: &Path) -> Result<Self, InputError> {
+        let failed = |source| InputError::Open { path: path.to_path_buf(), source };
         if path.as_os_str() == "-" {
             let file = File::from(io::stdin().as_fd().try_clone_to_owned().map_err(failed)?);
             return Ok(Self {
@@ -51,7 +51,7 @@ impl Input {
 
     /// Fills `out` from `offset` of a regular file as far as `size` goes; every byte of it must be
     /// there.
-    pub(crate) fn read_exact_at(&self, out: &mut [u8], offset: u64) -> Result<(), SourceError> {
+    pub(crate) fn read_exact_at(&self, out: &mut [u8], offset: u64) -> Result<(), InputError> {
         self.file.read_exact_at(out, offset).map_err(|source| match source.kind() {
             io::ErrorKind::UnexpectedEof => match self.check_unchanged() {
                 Err(changed) => changed,
@@ -62,27 +62,27 @@ impl Input {
     }
 
     /// Fails if a regular file has another size than at open.
-    pub(crate) fn check_unchanged(&self) -> Result<(), SourceError> {
+    pub(crate) fn check_unchanged(&self) -> Result<(), InputError> {
         let Some(was_bytes) = self.size else { return Ok(()) };
         let now_bytes = self.file.metadata().map_err(|error| self.read_error(0, error))?.len();
         if now_bytes == was_bytes {
             return Ok(());
         }
-        Err(SourceError::Changed { path: self.path.to_path_buf(), was_bytes, now_bytes })
+        Err(InputError::Changed { path: self.path.to_path_buf(), was_bytes, now_bytes })
     }
 
-    pub(crate) fn read_error(&self, byte: u64, source: io::Error) -> SourceError {
-        SourceError::Read { path: self.path.to_path_buf(), byte, source }
+    pub(crate) fn read_error(&self, byte: u64, source: io::Error) -> InputError {
+        InputError::Read { path: self.path.to_path_buf(), byte, source }
     }
 
-    pub(crate) fn compressed_error(&self, byte: u64, problem: impl Into<String>) -> SourceError {
+    pub(crate) fn compressed_error(&self, byte: u64, problem: impl Into<String>) -> InputError {
         let (path, problem) = (self.path.to_path_buf(), problem.into());
-        SourceError::Compressed { path, byte, problem, is_truncation: false }
+        InputError::Compressed { path, byte, problem, is_truncation: false }
     }
 
-    pub(crate) fn truncation_error(&self, byte: u64, problem: impl Into<String>) -> SourceError {
+    pub(crate) fn truncation_error(&self, byte: u64, problem: impl Into<String>) -> InputError {
         let (path, problem) = (self.path.to_path_buf(), problem.into());
-        SourceError::Compressed { path, byte, problem, is_truncation: true }
+        InputError::Compressed { path, byte, problem, is_truncation: true }
     }
 }
 
@@ -117,7 +117,7 @@ impl RawReader {
     }
 
     /// Reads some bytes into `out`, which is not empty.
-    pub(crate) fn read(&mut self, out: &mut [u8]) -> Result<Filled, SourceError> {
+    pub(crate) fn read(&mut self, out: &mut [u8]) -> Result<Filled, InputError> {
         loop {
             let result = match self.input.size {
                 Some(_) => self.input.file.read_at(out, self.offset),

@@ -1,7 +1,7 @@
 //! Text of one input, front to back: raw bytes through the decoder that their first bytes name.
 
 use super::decode::{Decoder, GzipDecoder, MAX_GZIP_HEADER_BYTES, State, ZstdFrames};
-use super::error::SourceError;
+use super::error::InputError;
 use super::raw::{Filled, Input, RawReader};
 use super::restart::RestartPoint;
 
@@ -93,7 +93,7 @@ impl TextReader {
     ///
     /// # Errors
     /// It is no place in gzip data.
-    pub(crate) fn restarted(input: Input, point: &RestartPoint) -> Result<Self, SourceError> {
+    pub(crate) fn restarted(input: Input, point: &RestartPoint) -> Result<Self, InputError> {
         let refuse = |problem: String| input.compressed_error(point.raw(), problem);
         let gzip = GzipDecoder::at(point)
             .map_err(|error| refuse(format!("its restart point is damaged: {error}")))?;
@@ -170,7 +170,7 @@ impl TextReader {
     }
 
     /// Appends text until `text` has at least `want` bytes, nothing is there now, or the end.
-    pub(crate) fn fill(&mut self, text: &mut Vec<u8>, want: usize) -> Result<Fill, SourceError> {
+    pub(crate) fn fill(&mut self, text: &mut Vec<u8>, want: usize) -> Result<Fill, InputError> {
         loop {
             if self.ended {
                 return Ok(Fill::End);
@@ -196,7 +196,7 @@ impl TextReader {
         }
     }
 
-    fn decode(&mut self, text: &mut Vec<u8>, want: usize) -> Result<State, SourceError> {
+    fn decode(&mut self, text: &mut Vec<u8>, want: usize) -> Result<State, InputError> {
         let Some((_, decoder)) = &mut self.decoder else { return Ok(State::NeedInput) };
         let pending = &self.buffer[self.from..self.to];
         match decoder.step(pending, self.raw_ended, text, want) {
@@ -219,7 +219,7 @@ impl TextReader {
     }
 
     /// Reads more raw bytes after those that wait.
-    fn read_raw(&mut self) -> Result<Fill, SourceError> {
+    fn read_raw(&mut self) -> Result<Fill, InputError> {
         self.buffer.resize(RAW_BYTES, 0);
         self.buffer.copy_within(self.from..self.to, 0);
         self.to -= self.from;
@@ -238,7 +238,7 @@ impl TextReader {
     }
 
     /// Chooses the decoder if enough bytes are there to decide.
-    fn choose_decoder(&mut self) -> Result<bool, SourceError> {
+    fn choose_decoder(&mut self) -> Result<bool, InputError> {
         let head = &self.buffer[self.from..self.to];
         if head.len() < MAGIC_BYTES && !self.raw_ended {
             return Ok(false);
@@ -260,7 +260,7 @@ impl TextReader {
             }
             Err(Unread { problem, hint }) => {
                 let path = self.raw.input.path.to_path_buf();
-                return Err(SourceError::Unsupported { path, problem: problem.into(), hint });
+                return Err(InputError::Unsupported { path, problem: problem.into(), hint });
             }
         };
         self.decoder = Some(decoder);

@@ -8,7 +8,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError, TryLockError};
 
-use super::error::SourceError;
+use super::error::InputError;
 use super::reader::{Fill, TextReader, Truncation};
 
 /// What is wrong with BGZF data without their last block.
@@ -69,7 +69,7 @@ pub(crate) struct Piece {
     pub(crate) raw_end: u64,
     /// Reading or decompressing failed after `text`, which may end within a record then. Only the
     /// last piece has one.
-    pub(crate) fault: Option<SourceError>,
+    pub(crate) fault: Option<InputError>,
     /// The input was cut off after `text`, and that is allowed. Only the last piece has one.
     pub(crate) truncation: Option<Truncation>,
 }
@@ -92,9 +92,9 @@ impl<S> InTurn<S> {
     /// Takes the next piece.
     pub(crate) fn pull<T>(
         &self,
-        take: impl FnOnce(&mut S) -> Result<Pull<T>, SourceError>,
+        take: impl FnOnce(&mut S) -> Result<Pull<T>, InputError>,
         is_last: impl FnOnce(&T) -> bool,
-    ) -> Result<Pull<T>, SourceError> {
+    ) -> Result<Pull<T>, InputError> {
         let mut state = match self.state.try_lock() {
             Ok(state) => state,
             Err(TryLockError::Poisoned(poisoned)) => PoisonError::into_inner(poisoned),
@@ -140,7 +140,7 @@ impl<C: Cut> SharedStream<C> {
     }
 
     /// Takes the next piece, into a buffer that `buffer` gives.
-    pub(crate) fn pull(&self, buffer: impl FnOnce() -> Vec<u8>) -> Result<Pull, SourceError> {
+    pub(crate) fn pull(&self, buffer: impl FnOnce() -> Vec<u8>) -> Result<Pull, InputError> {
         self.turn.pull(|state| state.pull(buffer), |piece| piece.last)
     }
 }
@@ -168,7 +168,7 @@ pub(crate) struct StreamState<C> {
     raw_reported: u64,
     /// Text before the first record that is still to be passed over.
     skip: u64,
-    fault: Option<SourceError>,
+    fault: Option<InputError>,
 }
 
 impl<C: Cut> StreamState<C> {
@@ -208,12 +208,12 @@ impl<C: Cut> StreamState<C> {
     }
 
     /// Nothing can be read after the text that it was made with, if there is a fault.
-    pub(crate) fn with_fault(mut self, fault: Option<SourceError>) -> Self {
+    pub(crate) fn with_fault(mut self, fault: Option<InputError>) -> Self {
         self.fault = fault;
         self
     }
 
-    pub(crate) fn pull(&mut self, buffer: impl FnOnce() -> Vec<u8>) -> Result<Pull, SourceError> {
+    pub(crate) fn pull(&mut self, buffer: impl FnOnce() -> Vec<u8>) -> Result<Pull, InputError> {
         loop {
             let Some(ended) = self.fill() else { return Ok(Pull::Waiting) };
             let held = self.text.len() - self.start;

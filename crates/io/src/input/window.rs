@@ -7,7 +7,7 @@ use memchr::memmem;
 use seqloom_format::bgzf::{self, BgzfError, BlockDecompressor, BlockHeader, MAX_BLOCK_BYTES};
 
 use super::claim::LookAhead;
-use super::error::SourceError;
+use super::error::InputError;
 use super::raw::Input;
 
 /// Buffers that a worker keeps for BGZF.
@@ -65,7 +65,7 @@ pub(crate) enum BlockError {
     /// It is damaged.
     Damaged(BgzfError),
     /// The file cannot be read.
-    Source(SourceError),
+    Source(InputError),
 }
 
 impl BlockError {
@@ -76,7 +76,7 @@ impl BlockError {
     }
 
     /// The error of the file, for a block at `offset`.
-    pub(crate) fn at(self, input: &Input, offset: u64) -> SourceError {
+    pub(crate) fn at(self, input: &Input, offset: u64) -> InputError {
         match self {
             Self::Damaged(error) => input.compressed_error(offset, error.to_string()),
             Self::Source(error) => error,
@@ -90,8 +90,8 @@ impl From<BgzfError> for BlockError {
     }
 }
 
-impl From<SourceError> for BlockError {
-    fn from(error: SourceError) -> Self {
+impl From<InputError> for BlockError {
+    fn from(error: InputError) -> Self {
         Self::Source(error)
     }
 }
@@ -114,7 +114,7 @@ impl<'a> BgzfWindow<'a> {
     }
 
     /// Whether a block follows, or the end of the file. Blocks are read with the next one's header.
-    pub(crate) fn is_followed(&mut self) -> Result<bool, SourceError> {
+    pub(crate) fn is_followed(&mut self) -> Result<bool, InputError> {
         if self.is_at_end() {
             return Ok(true);
         }
@@ -126,7 +126,7 @@ impl<'a> BgzfWindow<'a> {
     }
 
     /// The bytes from `offset` on, at least `bytes` of them unless the file ends before.
-    fn at(&mut self, offset: u64, bytes: usize) -> Result<&[u8], SourceError> {
+    fn at(&mut self, offset: u64, bytes: usize) -> Result<&[u8], InputError> {
         if offset < self.start || offset > self.start + self.held as u64 {
             (self.start, self.held) = (offset, 0);
         }
@@ -139,7 +139,7 @@ impl<'a> BgzfWindow<'a> {
     }
 
     /// Reads so many bytes more after those that are held.
-    fn append(&mut self, bytes: usize) -> Result<(), SourceError> {
+    fn append(&mut self, bytes: usize) -> Result<(), InputError> {
         let (raw, end) = (&mut self.scratch.raw, self.held + bytes);
         // What earlier windows left is overwritten, so it need not be zeroed first.
         if raw.len() < end {
@@ -151,7 +151,7 @@ impl<'a> BgzfWindow<'a> {
     }
 
     /// Reads the next `bytes` bytes at once, as far as the file has them.
-    pub(crate) fn load(&mut self, bytes: usize) -> Result<(), SourceError> {
+    pub(crate) fn load(&mut self, bytes: usize) -> Result<(), InputError> {
         self.at(self.next, bytes).map(|_| ())
     }
 
@@ -194,7 +194,7 @@ impl<'a> BgzfWindow<'a> {
         &mut self,
         text: &mut Vec<u8>,
         at: usize,
-    ) -> Result<usize, SourceError> {
+    ) -> Result<usize, InputError> {
         let offset = self.next;
         let inflated = self.try_inflate_next_at(text, at);
         self.has_left_bgzf = matches!(&inflated, Err(error) if error.is_no_block());
@@ -224,7 +224,7 @@ impl<'a> BgzfWindow<'a> {
     /// is damaged: inflating it whole will show.
     ///
     /// A block is verified by its checksum as a whole: by the worker in whose chunk it starts.
-    fn inflate_start(&mut self, text: &mut Vec<u8>, bytes: usize) -> Result<bool, SourceError> {
+    fn inflate_start(&mut self, text: &mut Vec<u8>, bytes: usize) -> Result<bool, InputError> {
         // Text that deflate cannot shrink takes a few bytes more, and trees some hundred.
         let deflated_bytes = self.started.text_bytes + bytes + MAX_TREE_BYTES;
         let (header, range) = match self.next_block(Some(deflated_bytes)) {
@@ -261,7 +261,7 @@ impl<'a> BgzfWindow<'a> {
     /// The first block that starts in `lo..hi`: magic, and two more headers (or the end of the
     /// file) where the sizes say. Bytes in a deflate stream that look so by chance would be found
     /// out by the block before, which must end where this one starts.
-    pub(crate) fn find_block(&mut self, lo: u64, hi: u64) -> Result<Option<u64>, SourceError> {
+    pub(crate) fn find_block(&mut self, lo: u64, hi: u64) -> Result<Option<u64>, InputError> {
         const MAGIC: [u8; 4] = [0x1f, 0x8b, 0x08, 0x04];
         let span = (hi - lo) as usize;
         let mut searched = 0;
@@ -281,7 +281,7 @@ impl<'a> BgzfWindow<'a> {
     /// Whether three BGZF headers follow each other from `offset` on, each where the one before
     /// says, or fewer and then the end of the file (cut short or not: inflating will show) or of
     /// what is BGZF.
-    fn chains(&mut self, offset: u64) -> Result<bool, SourceError> {
+    fn chains(&mut self, offset: u64) -> Result<bool, InputError> {
         let mut next = offset;
         for _ in 0..3 {
             if next >= self.size {
@@ -300,7 +300,7 @@ impl<'a> BgzfWindow<'a> {
 }
 
 impl LookAhead for BgzfWindow<'_> {
-    fn extend(&mut self, text: &mut Vec<u8>, bytes: usize) -> Result<bool, SourceError> {
+    fn extend(&mut self, text: &mut Vec<u8>, bytes: usize) -> Result<bool, InputError> {
         let enough = text.len().saturating_add(bytes);
         while text.len() < enough && !self.is_at_end() {
             let missing = enough - text.len();

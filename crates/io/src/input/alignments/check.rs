@@ -5,6 +5,7 @@ use super::chunk::BlockPlace;
 use super::error::{AlignmentError, MalformedRecord, Problem, RecordPlace};
 use super::{AlignmentScratch, AlignmentSource};
 use crate::cram::BadContainer;
+use crate::input::error::InputError;
 use crate::input::reader::Truncation;
 
 /// Accepts the blocks of one input, given in the order of their index. Where a start that was
@@ -89,7 +90,7 @@ impl RecordCheck {
     ///
     /// # Errors
     /// [`AlignmentError::Malformed`] for the first malformed record of the input,
-    /// [`AlignmentError::Source`] if reading again fails.
+    /// [`AlignmentError::Input`] if reading again fails.
     pub fn accept(
         &mut self,
         source: &AlignmentSource,
@@ -168,7 +169,7 @@ impl RecordCheck {
         if let Problem::Container(fault) = &defect.problem {
             let (start, fault) = (self.base, fault.clone());
             let bad = BadContainer { path, container, start, fault };
-            return AlignmentError::Container(Box::new(bad));
+            return InputError::from(bad).into();
         }
         let place = match (defect.virtual_offset, source.header_lines(self.input)) {
             _ if before.is_some() => RecordPlace::Container { container, byte },

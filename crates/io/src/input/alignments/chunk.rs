@@ -14,7 +14,7 @@ use super::block::{Defect, RecordBlock};
 use super::error::Problem;
 use super::records::{CUT_RECORD, RecordRules, Stop, check_records};
 use crate::input::claim::Chunks;
-use crate::input::error::SourceError;
+use crate::input::error::InputError;
 use crate::input::place::Place;
 use crate::input::raw::Input;
 use crate::input::reader::Truncation;
@@ -74,7 +74,7 @@ pub(super) fn read<'a>(
     from: Option<BlockPlace>,
     block: &mut RecordBlock,
     scratch: &'a mut ChunkScratch,
-) -> Result<(), SourceError> {
+) -> Result<(), InputError> {
     let Range { start: lo, end: hi } = file.chunks.range(index);
     let ChunkScratch { bgzf, blocks } = scratch;
     blocks.clear();
@@ -122,7 +122,7 @@ impl Reading<'_> {
     }
 
     /// Inflates the next block; `false` at the end of the file or at a fault.
-    fn inflate(&mut self) -> Result<bool, SourceError> {
+    fn inflate(&mut self) -> Result<bool, InputError> {
         if self.fault.is_some() || self.window.is_at_end() {
             return Ok(false);
         }
@@ -137,7 +137,7 @@ impl Reading<'_> {
 
     /// Inflates the blocks that start before `hi` and drops what precedes the first
     /// record, which starts at `skip` if that is known. Whether there is one.
-    fn own_text(&mut self, hi: u64, skip: Option<u64>) -> Result<bool, SourceError> {
+    fn own_text(&mut self, hi: u64, skip: Option<u64>) -> Result<bool, InputError> {
         let mut has_first = false;
         while self.window.next < hi && self.inflate()? {
             if has_first {
@@ -162,7 +162,7 @@ impl Reading<'_> {
 
     /// Looks whether a record starts in the rest of the chunk's text, of which too little is
     /// there to decide.
-    fn search_edge(&mut self) -> Result<bool, SourceError> {
+    fn search_edge(&mut self) -> Result<bool, InputError> {
         let mut rest_bytes = self.text.len();
         while rest_bytes > 0 {
             if !self.inflate()? {
@@ -193,7 +193,7 @@ impl Reading<'_> {
         limit: usize,
         is_sure: bool,
         block: &mut RecordBlock,
-    ) -> Result<(), SourceError> {
+    ) -> Result<(), InputError> {
         let (mut at, mut records) = (0, 0);
         let rules = self.file.rules;
         loop {
@@ -223,7 +223,7 @@ impl Reading<'_> {
     }
 
     /// Inflates until the text has `upto` bytes; `false` if it cannot.
-    fn reach(&mut self, upto: usize) -> Result<bool, SourceError> {
+    fn reach(&mut self, upto: usize) -> Result<bool, InputError> {
         while self.text.len() < upto {
             if !self.inflate()? {
                 return Ok(false);

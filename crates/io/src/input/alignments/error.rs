@@ -8,8 +8,8 @@ use seqloom_format::bgzf::VirtualOffset;
 use seqloom_format::sam::SamError;
 use seqloom_runtime::error::{Class, Place, RunError};
 
-use crate::cram::{BadContainer, ContainerFault, OpenFault};
-use crate::input::error::SourceError;
+use crate::cram::ContainerFault;
+use crate::input::error::InputError;
 use crate::input::{MAX_RECORD_BYTES, bam};
 
 /// An error of an [`AlignmentSource`](super::AlignmentSource). Every kind but the first two names
@@ -24,7 +24,7 @@ pub enum AlignmentError {
     StandardInputTwice,
     /// Opening, reading or decompressing failed, or the content is of another kind.
     #[error(transparent)]
-    Source(#[from] SourceError),
+    Input(#[from] InputError),
     /// The header is malformed.
     #[error("{}: {source}", path.display())]
     Header {
@@ -55,11 +55,8 @@ pub enum AlignmentError {
         /// Where a record was to begin.
         offset: VirtualOffset,
     },
-    /// A container of CRAM is malformed or cut off, or what it refers to is not there.
-    #[error("{0}")]
-    Container(Box<BadContainer>),
     /// A record is malformed or cut off.
-    #[error("{0}")]
+    #[error(transparent)]
     Malformed(Box<MalformedRecord>),
 }
 
@@ -67,11 +64,10 @@ impl RunError for AlignmentError {
     fn class(&self) -> Class {
         match self {
             Self::NoInput | Self::StandardInputTwice => Class::Usage,
-            Self::Source(source) => source.class(),
+            Self::Input(source) => source.class(),
             Self::Header { .. }
             | Self::MissingEof { .. }
             | Self::Start { .. }
-            | Self::Container(_)
             | Self::Malformed(_) => Class::Input,
         }
     }
@@ -79,21 +75,11 @@ impl RunError for AlignmentError {
     fn place(&self) -> Place {
         match self {
             Self::NoInput | Self::StandardInputTwice => Place::default(),
-            Self::Source(source) => source.place(),
+            Self::Input(source) => source.place(),
             Self::Header { path, .. } => Place::of(path),
             Self::MissingEof { path, byte, .. } => Place::of(path).at_byte(*byte),
             Self::Start { path, offset } => Place::of(path).at_byte(offset.block_offset()),
-            Self::Container(bad) => bad.place(),
             Self::Malformed(malformed) => malformed.place(),
-        }
-    }
-}
-
-impl From<OpenFault> for AlignmentError {
-    fn from(fault: OpenFault) -> Self {
-        match fault {
-            OpenFault::Source(error) => Self::Source(error),
-            OpenFault::Container(bad) => Self::Container(bad),
         }
     }
 }
@@ -255,3 +241,5 @@ impl fmt::Display for MalformedRecord {
         }
     }
 }
+
+impl std::error::Error for MalformedRecord {}

@@ -13,7 +13,7 @@ use super::error::Problem;
 use super::records::{SamLines, Stop, name_of_line, parse_lines};
 use crate::input::claim::LookAhead;
 use crate::input::claim::{Chunks, PlainAhead};
-use crate::input::error::SourceError;
+use crate::input::error::InputError;
 use crate::input::place::Place;
 use crate::input::raw::Input;
 use crate::input::stream::LARGE_BYTES;
@@ -40,7 +40,7 @@ pub(super) fn read(
     index: u64,
     block: &mut RecordBlock,
     text: &mut Vec<u8>,
-) -> Result<(), SourceError> {
+) -> Result<(), InputError> {
     let Range { start: lo, end: hi } = file.chunks.range(index);
     let own = (hi - lo) as usize;
     block.place = Place { own_bytes: hi - lo, ..Place::default() };

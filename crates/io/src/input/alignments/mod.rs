@@ -35,11 +35,12 @@ mod tests;
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use seqloom_format::bam::Header;
 use seqloom_format::names::ReadNames;
+use seqloom_runtime::failure::lock;
 
 use self::chunk::{BgzfFile, BlockPlace, ChunkScratch};
 use self::feed::{Feed, Way, feed};
@@ -47,7 +48,7 @@ use self::lines::SamFile;
 use self::records::RecordRules;
 use crate::alignment_index::RecordStart;
 use crate::cram::{ContainerScratch, InputBases, MAX_CONTAINER_BYTES};
-use crate::input::error::SourceError;
+use crate::input::error::InputError;
 use crate::input::stream::Pull;
 use crate::input::{MAX_BLOCK_BYTES, MAX_RECORD_BYTES, POLL_TIME, poll};
 
@@ -167,7 +168,7 @@ impl AlignmentSource {
     /// that is `None`, not at all. To be called before anything is fetched.
     ///
     /// # Errors
-    /// [`AlignmentError::Start`] if nothing can be there, [`AlignmentError::Source`] if it cannot
+    /// [`AlignmentError::Start`] if nothing can be there, [`AlignmentError::Input`] if it cannot
     /// be looked at.
     pub fn start_at(
         &mut self,
@@ -368,7 +369,7 @@ impl AlignmentSource {
         block: &mut RecordBlock,
         from: Option<BlockPlace>,
         scratch: &mut AlignmentScratch,
-    ) -> Result<(), SourceError> {
+    ) -> Result<(), InputError> {
         let feed = &self.feeds[block.input];
         block.discard();
         match &feed.way {
@@ -447,11 +448,7 @@ impl AlignmentSource {
         block: &mut RecordBlock,
         place: BlockPlace,
         scratch: &mut AlignmentScratch,
-    ) -> Result<(), SourceError> {
+    ) -> Result<(), InputError> {
         self.read_chunk(block, Some(place), scratch)
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

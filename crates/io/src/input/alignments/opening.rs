@@ -11,7 +11,7 @@ use super::error::AlignmentError;
 use crate::cram::{self, BadContainer, HeaderFault};
 use crate::input::SAMPLE_BYTES;
 use crate::input::bam::{MAX_HEADER_BYTES, more_header_bytes};
-use crate::input::error::SourceError;
+use crate::input::error::InputError;
 use crate::input::poll;
 use crate::input::raw::Input;
 use crate::input::reader::{Fill, TextReader};
@@ -43,7 +43,7 @@ pub(super) struct Opened {
     /// Lines of a SAM header.
     pub(super) header_lines: u64,
     /// Decompressing failed after `text`.
-    pub(super) fault: Option<SourceError>,
+    pub(super) fault: Option<InputError>,
 }
 
 /// Opens one input and reads its header, waiting for data of a pipe as long as it takes.
@@ -77,7 +77,7 @@ pub(super) fn open(path: &Path, allow_truncated: bool) -> Result<Opened, Alignme
                     fault,
                 });
             }
-            Err(error) => return Err(fault.map_or(error, AlignmentError::Source)),
+            Err(error) => return Err(fault.map_or(error, AlignmentError::Input)),
         }
     }
 }
@@ -89,7 +89,7 @@ fn read_header(
     input: &Input,
 ) -> Result<Option<(AlignmentFormat, Header, usize, u64)>, AlignmentError> {
     let path = || input.path.to_path_buf();
-    let format = sniff(text, ended).map_err(|(problem, hint)| SourceError::Unsupported {
+    let format = sniff(text, ended).map_err(|(problem, hint)| InputError::Unsupported {
         path: path(),
         problem,
         hint,
@@ -102,7 +102,7 @@ fn read_header(
             Err(HeaderFault::Text(fault)) => Err(fault),
             Err(HeaderFault::Container(fault)) => {
                 let bad = BadContainer { path: path(), container: 0, start: 0, fault };
-                return Err(AlignmentError::Container(Box::new(bad)));
+                return Err(InputError::from(bad).into());
             }
         },
     };
@@ -111,7 +111,7 @@ fn read_header(
 }
 
 /// Whether the input ends with what is in `text` now.
-fn fill(reader: &mut TextReader, text: &mut Vec<u8>, want: usize) -> Result<bool, SourceError> {
+fn fill(reader: &mut TextReader, text: &mut Vec<u8>, want: usize) -> Result<bool, InputError> {
     loop {
         match reader.fill(text, want)? {
             Fill::Full => return Ok(false),
@@ -210,7 +210,7 @@ fn more(text: &[u8]) -> Result<ReadHeader, HeaderError> {
 
 /// Where the text of a BGZF file at `byte` is: the block, and the offset in it. The end of the
 /// file where nothing is there.
-pub(super) fn locate(input: &Input, size: u64, byte: u64) -> Result<BlockPlace, SourceError> {
+pub(super) fn locate(input: &Input, size: u64, byte: u64) -> Result<BlockPlace, InputError> {
     let (mut block, mut skip) = (0, byte);
     while block < size {
         let sizes = block_sizes(input, size, block).map_err(|error| error.at(input, block))?;
@@ -262,7 +262,7 @@ fn block_sizes(input: &Input, size: u64, block: u64) -> Result<Option<BlockSizes
 }
 
 /// Whether a BGZF file ends with an empty block.
-pub(super) fn ends_with_eof_block(input: &Input, size: u64) -> Result<bool, SourceError> {
+pub(super) fn ends_with_eof_block(input: &Input, size: u64) -> Result<bool, InputError> {
     let mut tail = [0; bgzf::EOF_BLOCK.len()];
     let Some(start) = size.checked_sub(tail.len() as u64) else { return Ok(false) };
     input.read_exact_at(&mut tail, start)?;
@@ -274,7 +274,7 @@ const TAIL_BYTES: u64 = 64 * 1024;
 
 /// Refuses a BGZF file in which something else than a block follows the empty block that ends
 /// complete files.
-pub(super) fn refuse_trailing(input: &Input, size: u64) -> Result<(), SourceError> {
+pub(super) fn refuse_trailing(input: &Input, size: u64) -> Result<(), InputError> {
     let mut tail = vec![0; size.min(TAIL_BYTES) as usize];
     let start = size - tail.len() as u64;
     input.read_exact_at(&mut tail, start)?;

@@ -8,7 +8,7 @@ use super::feed::{Feed, Way};
 use super::records::{CUT_RECORD, SamLines, Stop, check_records, name_of_line, parse_lines};
 use super::{AlignmentFormat, AlignmentScratch, AlignmentSource};
 use crate::cram::ContainerPiece;
-use crate::input::error::SourceError;
+use crate::input::error::InputError;
 use crate::input::place::Place;
 use crate::input::reader::Truncation;
 use crate::input::stream::Piece;
@@ -66,7 +66,7 @@ impl AlignmentSource {
                 defect(problem, name);
             }
             (Stop::Defect(problem, name), _) => defect(problem, name),
-            (_, Some(SourceError::Compressed { byte, problem, is_truncation, .. })) => {
+            (_, Some(InputError::Compressed { byte, problem, is_truncation, .. })) => {
                 let problem = match is_truncation {
                     true => Problem::Truncated { byte, problem },
                     false => Problem::Compressed { byte, problem },

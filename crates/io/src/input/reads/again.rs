@@ -5,10 +5,10 @@ use seqloom_format::fastq::Grammar;
 
 use super::ReadSource;
 use super::block::Defect;
+use super::error::ReadsError;
 use super::file::{InputFile, Source};
 use super::grammar::StreamGrammar;
 use super::parse::{self, ParsedText};
-use crate::input::error::SourceError;
 use crate::input::reader::TextReader;
 use crate::input::stream::{Limits, Pull, StreamState};
 
@@ -21,7 +21,7 @@ impl ReadSource {
         file: usize,
         raw_start: u64,
         skip: u64,
-    ) -> Result<Option<Defect>, SourceError> {
+    ) -> Result<Option<Defect>, ReadsError> {
         let InputFile { input, source, max_record_bytes, .. } = &self.files[file];
         let (mut reader, mut skip) = match source {
             Source::Plain(_) => (TextReader::plain(input.clone(), raw_start + skip), 0),
@@ -46,7 +46,7 @@ impl ReadSource {
         loop {
             let Pull::Piece(mut piece) = state.pull(Vec::new)? else { return Ok(None) };
             if let Some(fault) = piece.fault {
-                return Err(fault);
+                return Err(fault.into());
             }
             let mut block =
                 ReadBlock { bytes: std::mem::take(&mut piece.text), ..Default::default() };

@@ -2,9 +2,10 @@
 
 use super::ReadSource;
 use super::block::{Defect, InputBlock, Problem};
+use super::error::{Malformed, ReadsError};
 use super::place::{BlockPlace, FilePosition};
 use crate::cram::BadContainer;
-use crate::input::error::{Malformed, SourceError};
+use crate::input::error::InputError;
 
 /// Records looked at to distinguish Phred+64 from Phred+33.
 const PHRED_RECORDS: u64 = 10_000;
@@ -105,15 +106,15 @@ impl SequenceCheck {
     /// that were read ahead lose their reads: a stream gives them.
     ///
     /// # Errors
-    /// [`SourceError::Malformed`] for the first malformed record of the file,
-    /// [`SourceError::PhredOffset`] once the first 10,000 records have shown it (or the file's end,
-    /// if it has fewer), [`SourceError::Compressed`] if BGZF blocks do not join, and
-    /// [`SourceError::Inconsistent`] if reading again does not show why two blocks do not join.
+    /// [`ReadsError::Malformed`] for the first malformed record of the file,
+    /// [`ReadsError::PhredOffset`] once the first 10,000 records have shown it (or the file's end,
+    /// if it has fewer), [`InputError::Compressed`] if BGZF blocks do not join, and
+    /// [`ReadsError::Inconsistent`] if reading again does not show why two blocks do not join.
     pub fn accept(
         &mut self,
         source: &ReadSource,
         block: &mut InputBlock,
-    ) -> Result<(), SourceError> {
+    ) -> Result<(), ReadsError> {
         debug_assert_eq!((block.file, block.index), (self.file, self.next_index));
         self.next_index += 1;
         if block.leaves_bgzf && self.stream_from == 0 {
@@ -167,11 +168,12 @@ impl SequenceCheck {
     }
 
     /// Compressed units must join too, or one was taken for a unit that is none.
-    fn check_raw(&mut self, source: &ReadSource, block: &InputBlock) -> Result<(), SourceError> {
+    fn check_raw(&mut self, source: &ReadSource, block: &InputBlock) -> Result<(), ReadsError> {
         let Some((first, end)) = block.place.raw else { return Ok(()) };
         if first != self.raw_end {
             let problem = format!("blocks do not join: one ends here, the next starts at {first}");
-            return Err(source.input_file(self.file).compressed_error(self.raw_end, problem));
+            let input = source.input_file(self.file);
+            return Err(input.compressed_error(self.raw_end, problem).into());
         }
         self.raw_end = end;
         Ok(())
@@ -188,7 +190,7 @@ impl SequenceCheck {
     }
 
     /// Reads again from the last sure record, one record after the other, to name what is wrong.
-    fn diagnose(&self, source: &ReadSource) -> SourceError {
+    fn diagnose(&self, source: &ReadSource) -> ReadsError {
         let (raw_start, base) = self.anchor;
         match source.first_defect(self.file, raw_start, self.record_end - base) {
             Ok(Some(mut defect)) => {
@@ -197,7 +199,7 @@ impl SequenceCheck {
                 defect.byte += self.record_end;
                 self.error(source, &defect, None)
             }
-            Ok(None) => SourceError::Inconsistent {
+            Ok(None) => ReadsError::Inconsistent {
                 path: source.path(self.file).to_path_buf(),
                 byte: self.expected,
             },
@@ -205,7 +207,7 @@ impl SequenceCheck {
         }
     }
 
-    fn malformed(&self, source: &ReadSource, block: &InputBlock, defect: &Defect) -> SourceError {
+    fn malformed(&self, source: &ReadSource, block: &InputBlock, defect: &Defect) -> ReadsError {
         let mut defect = defect.clone();
         defect.record += self.records;
         defect.line = defect.line.map(|line| line + self.lines);
@@ -214,7 +216,7 @@ impl SequenceCheck {
     }
 
     /// `defect` counts from the start of the file; `before` is the name of the read before it.
-    fn error(&self, source: &ReadSource, defect: &Defect, before: Option<&[u8]>) -> SourceError {
+    fn error(&self, source: &ReadSource, defect: &Defect, before: Option<&[u8]>) -> ReadsError {
         let text = |name: &[u8]| {
             (!name.is_empty()).then(|| String::from_utf8_lossy(name).escape_debug().to_string())
         };
@@ -223,9 +225,9 @@ impl SequenceCheck {
             // The first one has the number 1.
             let (container, start) = (self.next_index, self.base);
             let bad = BadContainer { path, container, start, fault: fault.clone() };
-            return SourceError::Container(Box::new(bad));
+            return InputError::from(bad).into();
         }
-        SourceError::Malformed(Box::new(Malformed {
+        ReadsError::Malformed(Box::new(Malformed {
             path,
             record: defect.record + 1,
             line: defect.line.map(|line| line + 1),
@@ -241,7 +243,7 @@ impl SequenceCheck {
         &mut self,
         source: &ReadSource,
         block: &InputBlock,
-    ) -> Result<(), SourceError> {
+    ) -> Result<(), ReadsError> {
         if !self.qualities.open {
             return Ok(());
         }
@@ -252,7 +254,7 @@ impl SequenceCheck {
         if block.last || self.qualities.records >= PHRED_RECORDS {
             self.qualities.open = false;
             if let Some(encoding) = self.qualities.other_encoding() {
-                return Err(SourceError::PhredOffset {
+                return Err(ReadsError::PhredOffset {
                     path: source.path(self.file).to_path_buf(),
                     encoding,
                     records: self.qualities.records,

@@ -10,9 +10,9 @@ use std::ops::Range;
 use seqloom_format::ReadBlock;
 use seqloom_format::fastq::ParseOptions;
 
+use super::error::ReadsError;
 use super::parse::{Claim, ParsedText, parse_claim};
 use crate::input::claim::{Chunks, PlainAhead};
-use crate::input::error::SourceError;
 use crate::input::raw::Input;
 use crate::input::window::{BgzfScratch, BgzfWindow};
 
@@ -30,7 +30,7 @@ pub(crate) struct ClaimedChunk<'a> {
 pub(crate) fn read_plain(
     chunk: ClaimedChunk<'_>,
     block: &mut ReadBlock,
-) -> Result<ParsedText, SourceError> {
+) -> Result<ParsedText, ReadsError> {
     let ClaimedChunk { input, chunks, index, options, max_record_bytes } = chunk;
     let Range { start: lo, end: hi } = chunks.range(index);
     let own = (hi - lo) as usize;
@@ -56,7 +56,7 @@ pub(crate) fn read_bgzf(
     skip: u64,
     block: &mut ReadBlock,
     scratch: &mut BgzfScratch,
-) -> Result<Option<ParsedText>, SourceError> {
+) -> Result<Option<ParsedText>, ReadsError> {
     let ClaimedChunk { input, chunks, .. } = chunk;
     let lo = chunks.range(chunk.index).start;
     let mut window = BgzfWindow::new(input, scratch, lo, chunks.size);
@@ -72,7 +72,7 @@ fn read_window(
     skip: u64,
     block: &mut ReadBlock,
     window: &mut BgzfWindow<'_>,
-) -> Result<Option<ParsedText>, SourceError> {
+) -> Result<Option<ParsedText>, ReadsError> {
     let ClaimedChunk { chunks, index, options, max_record_bytes, .. } = chunk;
     let Range { start: lo, end: hi } = chunks.range(index);
     let first = if index == 0 { Some(lo) } else { window.find_block(lo, hi)? };

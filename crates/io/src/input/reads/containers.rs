@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use super::block::{Defect, Problem};
 use super::parse::parse_bam_piece;
-use super::{FetchScratch, ReadSource, SourceError, Taken};
+use super::{FetchScratch, ReadSource, ReadsError, Taken};
 use crate::cram::{ContainerPiece, CramInput};
 use crate::input::place::Place;
 use crate::input::stream::Pull;
@@ -22,7 +22,7 @@ impl ReadSource {
         file: usize,
         cram: &CramInput,
         scratch: &mut FetchScratch,
-    ) -> Result<Taken, SourceError> {
+    ) -> Result<Taken, ReadsError> {
         let progress = &self.files[file].progress;
         match cram.pull(&mut scratch.container)? {
             Pull::Piece(piece) => {

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use seqloom_format::fastq::Grammar;
 
+use super::error::ReadsError;
 use super::grammar::StreamGrammar;
 use super::opening::{Container, InputFormat, Opened};
 use super::place::{FilePosition, FileStart};
@@ -12,7 +13,6 @@ use super::{MAX_FASTQ_BYTES, MAX_RECORD_BYTES, SourceOptions};
 use crate::cram::{CramInput, CramLimits, Reader};
 use crate::input::bam::MAX_FRAME_BYTES;
 use crate::input::claim::Chunks;
-use crate::input::error::SourceError;
 use crate::input::raw::Input;
 use crate::input::reader::{Compression, TextReader};
 use crate::input::restart::RestartPoint;
@@ -97,7 +97,7 @@ fn read_again(
     start: Option<FilePosition>,
     restart: Option<&RestartPoint>,
     record_every_bytes: Option<u64>,
-) -> Result<Option<TextReader>, SourceError> {
+) -> Result<Option<TextReader>, ReadsError> {
     let input = input.clone();
     Ok(match (start, restart, record_every_bytes) {
         (Some(_), Some(point), _) => Some(TextReader::restarted(input, point)?),
@@ -114,7 +114,7 @@ impl InputFile {
         opened: Opened,
         options: &SourceOptions,
         start: Option<&FileStart>,
-    ) -> Result<Self, SourceError> {
+    ) -> Result<Self, ReadsError> {
         let (block_bytes, max_text_bytes) = (options.block_bytes, options.max_text_bytes);
         let record_every_bytes = options.restart_every_bytes;
         let restart = start.and_then(|start| start.restart.as_ref());

@@ -22,6 +22,7 @@ pub(crate) mod block;
 mod check;
 pub(crate) mod claims;
 mod containers;
+mod error;
 pub(crate) mod file;
 mod grammar;
 pub(crate) mod opening;
@@ -37,13 +38,14 @@ mod tests;
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::Ordering;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use seqloom_format::ReadBlock;
 use seqloom_format::bam::Header;
 use seqloom_format::fastq::ParseOptions;
+use seqloom_runtime::failure::lock;
 
 use self::claims::ClaimedChunk;
 use self::file::{InputFile, Progress, Source};
@@ -52,6 +54,7 @@ use self::opening::Opened;
 use self::parse::ParsedText;
 pub use crate::input::MAX_RECORD_BYTES;
 use crate::input::claim::Chunks;
+use crate::input::error::InputError;
 use crate::input::raw::Input;
 use crate::input::stream::{Piece, Pull, SharedStream};
 use crate::input::window::BgzfScratch;
@@ -61,11 +64,11 @@ use crate::cram::ContainerScratch;
 
 pub use self::block::InputBlock;
 pub use self::check::SequenceCheck;
+pub use self::error::{Malformed, ReadsError};
 pub use self::opening::{Container, InputFormat};
 pub use self::options::SourceOptions;
 pub use self::place::{BlockPlace, FilePosition, FileStart};
 pub(crate) use self::records::{RecordReader, Records};
-pub use crate::input::error::{Malformed, SourceError};
 pub use crate::input::reader::{Compression, Truncation};
 pub use crate::input::restart::RestartPoint;
 
@@ -108,8 +111,8 @@ impl ReadSource {
     /// the first data of pipes (of all of them at once).
     ///
     /// # Errors
-    /// A [`SourceError`] that names the input and what is wrong with it.
-    pub fn open(inputs: &[PathBuf], options: SourceOptions) -> Result<Self, SourceError> {
+    /// A [`ReadsError`] that names the input and what is wrong with it.
+    pub fn open(inputs: &[PathBuf], options: SourceOptions) -> Result<Self, ReadsError> {
         Self::open_at(inputs, options, &[])
     }
 
@@ -123,12 +126,12 @@ impl ReadSource {
         inputs: &[PathBuf],
         options: SourceOptions,
         starts: &[FileStart],
-    ) -> Result<Self, SourceError> {
+    ) -> Result<Self, ReadsError> {
         if inputs.is_empty() || inputs.len() > 2 {
-            return Err(SourceError::InputCount(inputs.len()));
+            return Err(ReadsError::InputCount(inputs.len()));
         }
         if inputs.len() == 2 && inputs.iter().all(|path| path.as_os_str() == "-") {
-            return Err(SourceError::StandardInputTwice);
+            return Err(ReadsError::StandardInputTwice);
         }
         let block_bytes = options.block_bytes.clamp(1, MAX_BLOCK_BYTES);
         let options = SourceOptions { block_bytes, ..options };
@@ -234,10 +237,10 @@ impl ReadSource {
     /// time waits for them, at most about 20 ms, and the others get [`Fetch::Busy`] at once.
     ///
     /// # Errors
-    /// What the operating system or the decompressor says, [`SourceError::Skew`],
-    /// [`SourceError::Changed`]; after an error the source is of no further use. Malformed records
+    /// What the operating system or the decompressor says, [`ReadsError::Skew`],
+    /// [`InputError::Changed`]; after an error the source is of no further use. Malformed records
     /// are not errors here but [`InputBlock::defect`]s.
-    pub fn fetch(&self, scratch: &mut FetchScratch) -> Result<Fetch, SourceError> {
+    pub fn fetch(&self, scratch: &mut FetchScratch) -> Result<Fetch, ReadsError> {
         for attempt in 0..2 {
             let mut open_files = self.files.len();
             let mut waiting = [None; poll::MAX_FILES];
@@ -266,7 +269,7 @@ impl ReadSource {
         Ok(Fetch::Busy)
     }
 
-    fn take(&self, file: usize, scratch: &mut FetchScratch) -> Result<Taken, SourceError> {
+    fn take(&self, file: usize, scratch: &mut FetchScratch) -> Result<Taken, ReadsError> {
         let InputFile { progress, source, .. } = &self.files[file];
         if let Some(stream) = self.files[file].stream() {
             return self.pull(file, stream);
@@ -285,11 +288,7 @@ impl ReadSource {
         }
     }
 
-    fn pull(
-        &self,
-        file: usize,
-        stream: &SharedStream<StreamGrammar>,
-    ) -> Result<Taken, SourceError> {
+    fn pull(&self, file: usize, stream: &SharedStream<StreamGrammar>) -> Result<Taken, ReadsError> {
         let progress = &self.files[file].progress;
         match stream.pull(|| self.free_block().bytes)? {
             Pull::Piece(piece) => {
@@ -318,7 +317,7 @@ impl ReadSource {
         chunks: &Chunks,
         index: u64,
         scratch: &mut FetchScratch,
-    ) -> Result<Taken, SourceError> {
+    ) -> Result<Taken, ReadsError> {
         let InputFile { input, source, start, max_record_bytes, .. } = &self.files[file];
         let mut block = self.free_block();
         let (options, max_record_bytes) = (self.parse, *max_record_bytes);
@@ -357,10 +356,10 @@ impl ReadSource {
         file: usize,
         grammar: StreamGrammar,
         piece: Piece,
-    ) -> Result<Taken, SourceError> {
+    ) -> Result<Taken, ReadsError> {
         let Piece { index, last, text, too_long, raw_bytes, fault, .. } = piece;
         if let Some(fault) = fault {
-            return Err(fault);
+            return Err(fault.into());
         }
         let mut block = self.free_block();
         let mut parsed = match grammar {
@@ -450,30 +449,28 @@ impl ReadSource {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn refuse_streams(opened: &[Opened]) -> Result<(), SourceError> {
+fn refuse_streams(opened: &[Opened]) -> Result<(), ReadsError> {
     match opened.iter().find(|it| it.reader.input().size.is_none()) {
         None => Ok(()),
-        Some(stream) => Err(SourceError::Unsupported {
+        Some(stream) => Err(InputError::Unsupported {
             path: stream.reader.input().path.to_path_buf(),
             problem: "a stream cannot be read from its middle on".into(),
             hint: "write it to a file first",
-        }),
+        }
+        .into()),
     }
 }
 
 /// Two files of BAM or CRAM are not a pair of files.
-fn refuse_record_pairs(opened: &[Opened]) -> Result<(), SourceError> {
+fn refuse_record_pairs(opened: &[Opened]) -> Result<(), ReadsError> {
     let records = opened.iter().find(|it| it.format.container.has_records());
     match records.filter(|_| opened.len() > 1) {
         None => Ok(()),
-        Some(it) => Err(SourceError::Unsupported {
+        Some(it) => Err(InputError::Unsupported {
             path: it.reader.input().path.to_path_buf(),
             problem: format!("{} with a second input", it.format.container.name()),
             hint: "unaligned BAM and CRAM have both reads of a pair: give it as the only input",
-        }),
+        }
+        .into()),
     }
 }

@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 use seqloom_format::bam::{Header, HeaderError};
 use seqloom_format::fastq::{Grammar, detect_grammar};
 
+use super::error::ReadsError;
 use crate::cram::{self, BadContainer, HeaderFault, Reader};
 use crate::input::SAMPLE_BYTES;
 use crate::input::bam::{MAX_HEADER_BYTES, more_header_bytes};
-use crate::input::error::SourceError;
+use crate::input::error::InputError;
 use crate::input::poll;
 use crate::input::raw::Input;
 use crate::input::reader::{Compression, Fill, TextReader};
@@ -86,7 +87,7 @@ impl Opening {
     }
 
     /// Reads as far as it goes without waiting; `true` once the format is known.
-    fn advance(&mut self) -> Result<bool, SourceError> {
+    fn advance(&mut self) -> Result<bool, ReadsError> {
         while self.named.is_none() {
             let ended = match self.reader.fill(&mut self.text, self.want)? {
                 Fill::Waiting => return Ok(false),
@@ -111,7 +112,7 @@ impl Opening {
         &mut self,
         container: Container,
         ended: bool,
-    ) -> Result<Option<Header>, SourceError> {
+    ) -> Result<Option<Header>, ReadsError> {
         const HINT: &str = "check the file with `samtools view -H`";
         if container == Container::Cram {
             return match cram::read_header(&self.text, ended, Reader::Reads) {
@@ -125,7 +126,7 @@ impl Opening {
                 Err(HeaderFault::Container(fault)) => {
                     let path = self.reader.input().path.to_path_buf();
                     let bad = BadContainer { path, container: 0, start: 0, fault };
-                    Err(SourceError::Container(Box::new(bad)))
+                    Err(InputError::from(bad).into())
                 }
             };
         }
@@ -148,8 +149,9 @@ impl Opening {
         header
     }
 
-    fn unsupported(&self, problem: String, hint: &'static str) -> SourceError {
-        SourceError::Unsupported { path: self.reader.input().path.to_path_buf(), problem, hint }
+    fn unsupported(&self, problem: String, hint: &'static str) -> ReadsError {
+        let path = self.reader.input().path.to_path_buf();
+        InputError::Unsupported { path, problem, hint }.into()
     }
 
     fn is_stream(&self) -> bool {
@@ -169,7 +171,7 @@ pub(crate) fn open_all(
     inputs: Vec<Input>,
     max_ahead_bytes: usize,
     patience: Duration,
-) -> Result<Vec<Opened>, SourceError> {
+) -> Result<Vec<Opened>, ReadsError> {
     let mut openings: Vec<Opening> = inputs.into_iter().map(Opening::new).collect();
     let mut last_news = Instant::now();
     loop {
@@ -191,7 +193,7 @@ pub(crate) fn open_all(
         }
         let full = openings.iter().find(|it| it.is_stream() && it.text.len() >= max_ahead_bytes);
         if let Some(full) = full.filter(|_| last_news.elapsed() > patience) {
-            return Err(SourceError::Skew {
+            return Err(ReadsError::Skew {
                 path: openings[missing].reader.input().path.to_path_buf(),
                 ahead: full.reader.input().path.to_path_buf(),
                 ahead_bytes: full.text.len() as u64,
@@ -209,7 +211,7 @@ pub(crate) fn open_all(
 }
 
 /// Waits a while for data on the pipes; whether there are some.
-fn wait(openings: &[Opening], max_ahead_bytes: usize) -> Result<bool, SourceError> {
+fn wait(openings: &[Opening], max_ahead_bytes: usize) -> Result<bool, ReadsError> {
     let waiting =
         openings.iter().filter(|it| it.wants_data(max_ahead_bytes) && !it.reader.is_ended());
     let inputs: Vec<&Input> = waiting.map(|it| it.reader.input()).collect();
@@ -217,7 +219,7 @@ fn wait(openings: &[Opening], max_ahead_bytes: usize) -> Result<bool, SourceErro
     let ready = poll::readable(&files, Duration::from_millis(200));
     match (ready, inputs.first()) {
         (Ok(ready), _) => Ok(ready.contains(&true)),
-        (Err(error), Some(input)) => Err(input.read_error(0, error)),
+        (Err(error), Some(input)) => Err(input.read_error(0, error).into()),
         (Err(_), None) => Ok(false),
     }
 }

@@ -7,9 +7,9 @@ use seqloom_format::fastq::{
 use seqloom_format::names::ReadNames;
 
 use super::block::{Defect, Problem};
+use super::error::ReadsError;
 use super::unaligned::{ParsedRecords, read_records};
 use crate::input::claim::LookAhead;
-use crate::input::error::SourceError;
 use crate::input::place::Place;
 use crate::input::stream::LARGE_BYTES;
 
@@ -117,7 +117,7 @@ pub(crate) fn parse_claim(
     block: &mut ReadBlock,
     ahead: &mut dyn LookAhead,
     options: ParseOptions,
-) -> Result<ParsedText, SourceError> {
+) -> Result<ParsedText, ReadsError> {
     let mut growing = Growing {
         ahead,
         at_eof: claim.at_eof,
@@ -164,7 +164,7 @@ struct Growing<'a> {
 
 impl Growing<'_> {
     /// Looks further ahead; `false` when that would be beyond the longest record.
-    fn grow(&mut self, text: &mut Vec<u8>) -> Result<bool, SourceError> {
+    fn grow(&mut self, text: &mut Vec<u8>) -> Result<bool, ReadsError> {
         if self.at_eof || text.len() > self.limit {
             return Ok(false);
         }
@@ -184,7 +184,7 @@ fn first_record(
     claim: Claim,
     text: &mut Vec<u8>,
     growing: &mut Growing<'_>,
-) -> Result<Option<usize>, SourceError> {
+) -> Result<Option<usize>, ReadsError> {
     if claim.first.is_some() {
         return Ok(claim.first);
     }

@@ -11,8 +11,9 @@ use seqloom_format::fastq::{
 use seqloom_format::{ReadBlock, ReadSpans};
 
 use super::MAX_FASTQ_BYTES;
+use super::error::ReadsError;
 use crate::input::SAMPLE_BYTES;
-use crate::input::error::SourceError;
+use crate::input::error::InputError;
 use crate::input::poll;
 use crate::input::raw::Input;
 use crate::input::reader::{Fill, TextReader};
@@ -58,7 +59,7 @@ impl RecordReader {
     ///
     /// # Errors
     /// The input cannot be opened.
-    pub(crate) fn open(path: &Path) -> Result<Self, SourceError> {
+    pub(crate) fn open(path: &Path) -> Result<Self, ReadsError> {
         Ok(Self {
             reader: TextReader::new(Input::open(path)?, 0),
             block: ReadBlock::default(),
@@ -76,7 +77,7 @@ impl RecordReader {
     /// # Errors
     /// What the system or the decompressor says, input that is not four-line FASTQ, and malformed
     /// records.
-    pub(crate) fn next(&mut self, want: usize) -> Result<Option<Records<'_>>, SourceError> {
+    pub(crate) fn next(&mut self, want: usize) -> Result<Option<Records<'_>>, ReadsError> {
         self.block.bytes.drain(..self.used);
         self.used = 0;
         let mut want = want.max(SAMPLE_BYTES);
@@ -108,7 +109,7 @@ impl RecordReader {
         Ok(Some(Records { text, starts: &self.starts, reads: &self.block.reads }))
     }
 
-    fn fill(&mut self, want: usize) -> Result<(), SourceError> {
+    fn fill(&mut self, want: usize) -> Result<(), ReadsError> {
         while !self.ended && self.block.bytes.len() < want {
             match self.reader.fill(&mut self.block.bytes, want)? {
                 Fill::Full => {}
@@ -123,7 +124,7 @@ impl RecordReader {
         Ok(())
     }
 
-    fn check_grammar(&self) -> Result<(), SourceError> {
+    fn check_grammar(&self) -> Result<(), ReadsError> {
         let sample = &self.block.bytes[..self.block.bytes.len().min(SAMPLE_BYTES)];
         let whole = self.ended && sample.len() == self.block.bytes.len();
         match detect_grammar(sample, whole) {
@@ -136,7 +137,7 @@ impl RecordReader {
         }
     }
 
-    fn parse(&mut self) -> Result<(), SourceError> {
+    fn parse(&mut self) -> Result<(), ReadsError> {
         let block = &mut self.block;
         block.reads.clear();
         let limit = block.bytes.len();
@@ -170,9 +171,9 @@ impl RecordReader {
         Ok(())
     }
 
-    fn unsupported(&self, problem: String, hint: &'static str) -> SourceError {
+    fn unsupported(&self, problem: String, hint: &'static str) -> ReadsError {
         let path = self.reader.input().path.to_path_buf();
-        SourceError::Unsupported { path, problem, hint }
+        InputError::Unsupported { path, problem, hint }.into()
     }
 }
 

@@ -4,9 +4,9 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use super::error::ReadsError;
 use super::file::InputFile;
 use super::{POLL_TIME, ReadSource, poll};
-use crate::input::error::SourceError;
 
 /// Blocks by which one file may lead the other, pipes that wait for each other apart.
 const MAX_LEAD_BLOCKS: u64 = 4;
@@ -47,7 +47,7 @@ impl ReadSource {
     }
 
     /// Waits for one of the pipes that have nothing; whether a further look is worth while.
-    pub(super) fn wait_for_data(&self, waiting: [Option<usize>; 2]) -> Result<bool, SourceError> {
+    pub(super) fn wait_for_data(&self, waiting: [Option<usize>; 2]) -> Result<bool, ReadsError> {
         let Ok(_poller) = self.poller.try_lock() else { return Ok(false) };
         let pipes = || waiting.iter().flatten().map(|&file| &self.files[file]);
         let Some(first) = pipes().next() else { return Ok(false) };
@@ -65,7 +65,7 @@ impl ReadSource {
     }
 
     /// Fails if `starved` has had nothing for too long while the other file waits for it.
-    fn check_skew(&self, starved: &InputFile) -> Result<(), SourceError> {
+    fn check_skew(&self, starved: &InputFile) -> Result<(), ReadsError> {
         let patience = self.options.skew_patience;
         if self.starved_for(starved).is_none_or(|time| time < patience) {
             return Ok(());
@@ -74,7 +74,7 @@ impl ReadSource {
             let Some((lead, other)) = self.lead(file) else { continue };
             let ahead_bytes = ahead.progress.bytes_of(lead);
             if std::ptr::eq(other, starved) && ahead_bytes >= self.options.max_skew_bytes {
-                return Err(SourceError::Skew {
+                return Err(ReadsError::Skew {
                     path: starved.input.path.to_path_buf(),
                     ahead: ahead.input.path.to_path_buf(),
                     ahead_bytes,

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use super::{Read, bgzf, file, gzip, malformed, options, read_file, test_data};
-use crate::input::reads::{Malformed, SourceError, SourceOptions};
+use crate::input::reads::{Malformed, ReadsError, SourceOptions};
 
 const FOLDER: &str = "fastq_edge/biopython/Quality";
 
@@ -101,7 +101,7 @@ fn offset_64_is_refused_and_offset_33_never() {
     for name in names(&folder).iter().filter(|name| !name.starts_with("error_")) {
         let result = read_file(&folder.join(format!("{name}.fastq")), options(4096), 1);
         match OFFSET_64.contains(&name.as_str()) {
-            true => assert!(matches!(result, Err(SourceError::PhredOffset { .. })), "{name}"),
+            true => assert!(matches!(result, Err(ReadsError::PhredOffset { .. })), "{name}"),
             false => assert!(result.is_ok(), "{name}: {:?}", result.err()),
         }
     }
@@ -112,7 +112,7 @@ fn real_sets_are_distinguished() {
     let Some(folder) = test_data("reads") else { return };
     let open = |name: &str| read_file(&folder.join(name), options(1 << 16), 2);
     let refused = open("adapterremoval/reads_q64.fq.gz");
-    assert!(matches!(refused, Err(SourceError::PhredOffset { encoding: "Phred+64", .. })));
+    assert!(matches!(refused, Err(ReadsError::PhredOffset { encoding: "Phred+64", .. })));
     for name in ["reads_1", "reads_2", "demux_1", "demux_2", "mixed_1", "mixed_2", "interleaved"] {
         assert!(open(&format!("adapterremoval/{name}.fq.gz")).is_ok(), "{name}");
     }

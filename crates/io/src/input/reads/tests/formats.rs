@@ -6,8 +6,9 @@ use seqloom_format::MateOfPair;
 use seqloom_format::bgzf::EOF_BLOCK;
 
 use super::{Read, bgzf, collect, file, gzip, malformed, options, read, read_bytes, zstd};
+use crate::input::error::InputError;
 use crate::input::reads::{
-    Compression, Container, Fetch, FetchScratch, ReadSource, SourceError, SourceOptions,
+    Compression, Container, Fetch, FetchScratch, ReadSource, ReadsError, SourceOptions,
 };
 
 const THREE: &str = "@a/1 x\nACGT\n+\nIIII\n@b\nAC\n+b\n!~\n@c\n\n+\n\n";
@@ -83,7 +84,7 @@ fn cut_compressed_files_are_errors() {
             let content = &whole[..whole.len() - eof - cut];
             for block_bytes in [20, 1 << 16] {
                 let result = read_bytes(content, block_bytes);
-                let truncated = matches!(&result, Err(SourceError::Compressed { problem, .. })
+                let truncated = matches!(&result, Err(ReadsError::Input(InputError::Compressed { problem, .. }))
                     if problem.contains("truncated"));
                 assert!(truncated, "{what} less {cut}: {:?}", result.err());
             }
@@ -102,7 +103,7 @@ fn corrupt_compressed_files_are_errors() {
         for block_bytes in [20, 1 << 16] {
             let result = read_bytes(&content, block_bytes);
             assert!(
-                matches!(&result, Err(SourceError::Compressed { problem, byte, .. })
+                matches!(&result, Err(ReadsError::Input(InputError::Compressed { problem, byte, .. }))
                     if problem.contains("checksum") && *byte <= at as u64),
                 "{what}: {:?}",
                 result.err()
@@ -112,7 +113,10 @@ fn corrupt_compressed_files_are_errors() {
     let mut broken = zstd(&text);
     let middle = broken.len() / 2;
     broken[middle..].fill(0xff);
-    assert!(matches!(read_bytes(&broken, 99), Err(SourceError::Compressed { .. })));
+    assert!(matches!(
+        read_bytes(&broken, 99),
+        Err(ReadsError::Input(InputError::Compressed { .. }))
+    ));
 }
 
 #[test]
@@ -130,7 +134,10 @@ fn what_follows_the_end_of_compressed_data_is_named() {
             let at = (whole.len() + zeros) as u64;
             for block_bytes in [20, 999, 1 << 16] {
                 let error = read_bytes(&content, block_bytes).unwrap_err();
-                let SourceError::Compressed { byte, problem, is_truncation, .. } = &error else {
+                let ReadsError::Input(InputError::Compressed {
+                    byte, problem, is_truncation, ..
+                }) = &error
+                else {
                     panic!("{error}");
                 };
                 assert_eq!((*byte, *is_truncation), (at, false), "{error}");
@@ -242,7 +249,10 @@ fn a_file_that_changes_is_an_error() {
         // Of gzip, the whole file was read when it was opened: nothing is lost.
         match source.format(0).compression {
             Compression::Gzip => assert!(collect(&source, 1).is_ok()),
-            _ => assert!(matches!(collect(&source, 2), Err(SourceError::Changed { .. }))),
+            _ => assert!(matches!(
+                collect(&source, 2),
+                Err(ReadsError::Input(InputError::Changed { .. }))
+            )),
         }
     }
 }
@@ -371,7 +381,10 @@ fn damaged_bam_is_refused() {
     }
     let mut unmarked = bgzf(&bam_bytes(&[good]), &[30]);
     unmarked.truncate(unmarked.len() - EOF_BLOCK.len());
-    assert!(matches!(read_bytes(&unmarked, 99), Err(SourceError::Compressed { .. })));
+    assert!(matches!(
+        read_bytes(&unmarked, 99),
+        Err(ReadsError::Input(InputError::Compressed { .. }))
+    ));
 }
 
 #[test]
@@ -385,7 +398,7 @@ fn bam_is_given_alone() {
 fn other_offsets_are_recognised_by_the_range_of_qualities() {
     let text = "@r\nACGT\n+\nhhhh\n".repeat(3);
     let result = read_bytes(text.as_bytes(), 9);
-    assert!(matches!(result, Err(SourceError::PhredOffset { records: 3, .. })));
+    assert!(matches!(result, Err(ReadsError::PhredOffset { records: 3, .. })));
     let phred33 = SourceOptions { assume_phred33: true, ..options(9) };
     assert_eq!(super::read_file(&file(text.as_bytes()).path, phred33, 1).unwrap().len(), 3);
     // High, but what Phred+33 has: binned, CCS, consensus, and one low base in 30,000 reads.

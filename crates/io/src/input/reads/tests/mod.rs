@@ -15,7 +15,7 @@ use std::time::Duration;
 use seqloom_format::bgzf::{BlockCompressor, EOF_BLOCK};
 
 use super::{Fetch, FetchScratch, InputBlock, Malformed, ReadSource, SequenceCheck};
-use super::{SourceError, SourceOptions};
+use super::{ReadsError, SourceOptions};
 use crate::input::test_file::{TestFile, file};
 
 /// A read as tests compare it.
@@ -54,12 +54,12 @@ struct Files {
     checks: Vec<SequenceCheck>,
     reads: Vec<Vec<Read>>,
     ended: Vec<bool>,
-    failure: Option<SourceError>,
+    failure: Option<ReadsError>,
 }
 
 impl Files {
     /// Takes a block, and accepts those whose turn it is.
-    fn take(&mut self, source: &ReadSource, block: InputBlock) -> Result<(), SourceError> {
+    fn take(&mut self, source: &ReadSource, block: InputBlock) -> Result<(), ReadsError> {
         let file = block.file;
         let before = self.waiting.insert((file, block.index), block);
         assert!(before.is_none(), "block handed out twice");
@@ -80,7 +80,7 @@ impl Files {
 }
 
 /// Reads of each file, taken by `threads` threads and verified in order.
-fn collect(source: &ReadSource, threads: usize) -> Result<Vec<Vec<Read>>, SourceError> {
+fn collect(source: &ReadSource, threads: usize) -> Result<Vec<Vec<Read>>, ReadsError> {
     let files = source.files();
     let files = Mutex::new(Files {
         waiting: BTreeMap::new(),
@@ -130,23 +130,19 @@ fn collect(source: &ReadSource, threads: usize) -> Result<Vec<Vec<Read>>, Source
 }
 
 /// Reads of one file.
-fn read_file(
-    path: &Path,
-    options: SourceOptions,
-    threads: usize,
-) -> Result<Vec<Read>, SourceError> {
+fn read_file(path: &Path, options: SourceOptions, threads: usize) -> Result<Vec<Read>, ReadsError> {
     let source = ReadSource::open(&[path.to_path_buf()], options)?;
     Ok(collect(&source, threads)?.remove(0))
 }
 
-fn read_bytes(content: &[u8], block_bytes: usize) -> Result<Vec<Read>, SourceError> {
+fn read_bytes(content: &[u8], block_bytes: usize) -> Result<Vec<Read>, ReadsError> {
     let file = file(content);
     read_file(&file.path, options(block_bytes), 2)
 }
 
-fn malformed(result: Result<Vec<Read>, SourceError>) -> Malformed {
+fn malformed(result: Result<Vec<Read>, ReadsError>) -> Malformed {
     match result {
-        Err(SourceError::Malformed(malformed)) => *malformed,
+        Err(ReadsError::Malformed(malformed)) => *malformed,
         other => panic!("expected a malformed record, got {other:?}"),
     }
 }

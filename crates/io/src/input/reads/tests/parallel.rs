@@ -6,7 +6,7 @@ use seqloom_format::names::ReadNames;
 use seqloom_testkit::skip;
 
 use super::{Read, bgzf, file, gzip, options, read_file};
-use crate::input::reads::{SourceError, SourceOptions};
+use crate::input::reads::{ReadsError, SourceOptions};
 
 /// How a file's text is put together.
 #[derive(Debug, Clone)]
@@ -104,7 +104,7 @@ fn read_every_way(
 }
 
 /// The message without the path.
-fn describe(error: &SourceError, path: &std::path::Path) -> String {
+fn describe(error: &ReadsError, path: &std::path::Path) -> String {
     error.to_string().replace(&path.display().to_string(), "FILE")
 }
 

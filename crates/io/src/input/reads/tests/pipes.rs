@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::{Read, bgzf, collect, gzip, options, read, within, zstd};
-use crate::input::reads::{ReadSource, SourceError, SourceOptions};
+use crate::input::reads::{ReadSource, ReadsError, SourceOptions};
 
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -55,7 +55,7 @@ fn read_both(
     step: usize,
     threads: usize,
     options: SourceOptions,
-) -> Result<Vec<Vec<Read>>, SourceError> {
+) -> Result<Vec<Vec<Read>>, ReadsError> {
     within(LIMIT, move || {
         let (_folder, first, second) = two_fifos();
         write_both([first.clone(), second.clone()], content, lead, step);
@@ -135,7 +135,7 @@ fn too_far_apart_is_an_error() {
     };
     let texts = || [mates(60_000, 1).into_bytes(), mates(60_000, 2).into_bytes()];
     let early = read_both(texts(), usize::MAX, 1000, 2, small());
-    assert!(matches!(early, Err(SourceError::Skew { .. })), "{:?}", early.err());
+    assert!(matches!(early, Err(ReadsError::Skew { .. })), "{:?}", early.err());
     let late = within(LIMIT, move || {
         let (_folder, first, second) = two_fifos();
         let paths = [first.clone(), second.clone()];
@@ -153,7 +153,7 @@ fn too_far_apart_is_an_error() {
         let source = ReadSource::open(&[first, second], small())?;
         collect(&source, 2)
     });
-    assert!(matches!(late, Err(SourceError::Skew { .. })), "{:?}", late.err());
+    assert!(matches!(late, Err(ReadsError::Skew { .. })), "{:?}", late.err());
 }
 
 /// A pipe given as a path, as shells do for `<(command)`; its writer may be gone already.

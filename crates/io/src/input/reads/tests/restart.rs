@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 
 use seqloom_format::Persist;
 
+use super::super::error::ReadsError;
 use super::{bgzf, file, gzip};
-use crate::input::error::SourceError;
 use crate::input::raw::Input;
 use crate::input::reader::{Fill, TextReader};
 use crate::input::restart::RestartPoint;
@@ -32,17 +32,17 @@ fn text(records: u32) -> Vec<u8> {
     text
 }
 
-fn all(mut reader: TextReader) -> Result<(Vec<u8>, Vec<RestartPoint>), SourceError> {
+fn all(mut reader: TextReader) -> Result<(Vec<u8>, Vec<RestartPoint>), ReadsError> {
     let mut text = Vec::new();
     while reader.fill(&mut text, usize::MAX)? != Fill::End {}
     Ok((text, reader.take_restart_points()))
 }
 
-fn points_of(path: &Path, every_bytes: u64) -> Result<(Vec<u8>, Vec<RestartPoint>), SourceError> {
+fn points_of(path: &Path, every_bytes: u64) -> Result<(Vec<u8>, Vec<RestartPoint>), ReadsError> {
     all(TextReader::new(Input::open(path)?, 0).recording(every_bytes))
 }
 
-fn from(path: &Path, point: &RestartPoint) -> Result<Vec<u8>, SourceError> {
+fn from(path: &Path, point: &RestartPoint) -> Result<Vec<u8>, ReadsError> {
     Ok(all(TextReader::restarted(Input::open(path)?, point)?)?.0)
 }
 
