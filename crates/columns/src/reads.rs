@@ -11,7 +11,7 @@ use arrow_array::builder::{ListBuilder, StringBuilder, UInt8Builder};
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, Schema};
 use seqloom_format::ReadSpans;
-use seqloom_io::reads::{FetchScratch, InputBlock, ReadSource, SequenceCheck, SourceOptions};
+use seqloom_io::reads::{BlockCheck, FetchScratch, InputBlock, ReadSource, SourceOptions};
 
 use seqloom_runtime::schedule::Fetch;
 
@@ -187,15 +187,15 @@ impl ReadTable<'_> {
 impl Table for ReadTable<'_> {
     type Block = ReadRows;
     type Scratch = FetchScratch;
-    type Check = Vec<SequenceCheck>;
+    type Check = Vec<BlockCheck>;
     type Builders = Vec<Values>;
 
     fn inputs(&self) -> usize {
         self.sources.len()
     }
 
-    fn check(&self) -> Vec<SequenceCheck> {
-        self.sources.iter().map(|source| SequenceCheck::new(source, 0)).collect()
+    fn check(&self) -> Vec<BlockCheck> {
+        self.sources.iter().map(|source| BlockCheck::new(source, 0)).collect()
     }
 
     fn builders(&self) -> Vec<Values> {
@@ -230,7 +230,7 @@ impl Table for ReadTable<'_> {
 
     fn accept(
         &self,
-        checks: &mut Vec<SequenceCheck>,
+        checks: &mut Vec<BlockCheck>,
         rows: &mut ReadRows,
     ) -> Result<Rest, ColumnsError> {
         let check = &mut checks[rows.input];

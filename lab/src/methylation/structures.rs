@@ -21,8 +21,7 @@ use seqloom_calling::{AlignedBase, AlignedRead, Motif};
 use seqloom_format::bam::{Flags, RecordRef, framed_records};
 use seqloom_format::signal::SignalRead;
 use seqloom_io::alignments::{
-    AlignmentError, AlignmentFetch, AlignmentOptions, AlignmentScratch, AlignmentSource,
-    RecordCheck,
+    AlignmentError, AlignmentFetch, AlignmentOptions, AlignmentScratch, AlignmentSource, BlockCheck,
 };
 use seqloom_io::{IndexedFasta, IndexedFastaError, TextScratch};
 use seqloom_runtime::error::{Class, RunError};
@@ -213,7 +212,7 @@ fn lab_reads(
     let inputs = std::slice::from_ref(&options.bam);
     let source = AlignmentSource::open(inputs, AlignmentOptions::default())?;
     let fasta = IndexedFasta::open(&options.reference)?;
-    let (mut scratch, mut check) = (AlignmentScratch::default(), RecordCheck::new(&source, 0));
+    let (mut scratch, mut check) = (AlignmentScratch::default(), BlockCheck::new(&source, 0));
     let mut reads = Vec::new();
     loop {
         match source.fetch(&mut scratch)? {

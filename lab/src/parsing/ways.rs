@@ -10,9 +10,7 @@ use std::time::Instant;
 use seqloom_format::ReadBlock;
 use seqloom_format::bgzf::{self, BlockDecompressor};
 use seqloom_format::fastq::{Grammar, ParseOptions, Stop, TextRange, parse};
-use seqloom_io::reads::{
-    Fetch, FetchScratch, InputBlock, ReadSource, SequenceCheck, SourceOptions,
-};
+use seqloom_io::reads::{BlockCheck, Fetch, FetchScratch, InputBlock, ReadSource, SourceOptions};
 use seqloom_locks::{Kind, Lock, RawLock};
 use seqloom_runtime::failure::lock;
 
@@ -123,7 +121,7 @@ pub(super) struct Plan {
 
 /// Blocks of the source that came out of order, and the check that they join.
 struct Order {
-    checks: Vec<SequenceCheck>,
+    checks: Vec<BlockCheck>,
     waiting: BTreeMap<(usize, u64), Box<InputBlock>>,
 }
 
@@ -155,7 +153,7 @@ impl Strategy {
             let options = SourceOptions { block_bytes, ..SourceOptions::default() };
             let source = ReadSource::open(&plan.files, options).map_err(|e| e.to_string())?;
             let files = 0..source.files();
-            let checks = files.map(|file| SequenceCheck::new(&source, file)).collect();
+            let checks = files.map(|file| BlockCheck::new(&source, file)).collect();
             let order = Order { checks, waiting: BTreeMap::new() };
             Reading::Source(Box::new((source, Mutex::new(order))))
         } else {
@@ -298,7 +296,7 @@ impl Strategy {
         let Reading::Source(source) = self.reading else { return Ok(Vec::new()) };
         let order = source.1.into_inner().unwrap_or_else(PoisonError::into_inner);
         match order.waiting.len() {
-            0 => Ok(order.checks.iter().map(SequenceCheck::records).collect()),
+            0 => Ok(order.checks.iter().map(BlockCheck::records).collect()),
             left => Err(format!("{left} blocks were never confirmed")),
         }
     }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use seqloom_format::{MateOfPair, ReadBlock};
-use seqloom_io::reads::{BlockPlace, FilePosition, InputBlock, ReadSource, SequenceCheck};
+use seqloom_io::reads::{BlockCheck, BlockPlace, FilePosition, InputBlock, ReadSource};
 use seqloom_runtime::schedule::InOrder;
 
 use super::batch::Segment;
@@ -14,7 +14,7 @@ use crate::input::mates::MateOrder;
 /// One file's blocks, put in order.
 pub(super) struct FileBlocks {
     pub(super) path: String,
-    check: SequenceCheck,
+    check: BlockCheck,
     pub(super) mates: Option<MateOrder>,
     /// Blocks that came before their turn.
     order: InOrder<InputBlock>,
@@ -37,7 +37,7 @@ impl FileBlocks {
     pub(super) fn new(source: &ReadSource, file: usize) -> Self {
         Self {
             path: source.path(file).display().to_string(),
-            check: SequenceCheck::new(source, file),
+            check: BlockCheck::new(source, file),
             mates: MateOrder::of(source),
             order: InOrder::default(),
             blocks: VecDeque::new(),

@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use seqloom_io::alignments::{AlignmentSource, RecordBlock, RecordCheck};
+use seqloom_io::alignments::{AlignmentSource, BlockCheck, RecordBlock};
 use seqloom_runtime::schedule::{Fetch, Fetches, Idle, InOrder};
 
 use super::error::CallError;
@@ -66,7 +66,7 @@ pub(super) struct Scheduler<'a> {
     source: &'a AlignmentSource,
     filter: Filter,
     limits: Limits,
-    check: RecordCheck,
+    check: BlockCheck,
     order: InOrder<Scanned>,
     has_last_block: bool,
     last_place: u64,
@@ -99,7 +99,7 @@ impl<'a> Scheduler<'a> {
             source,
             filter,
             limits,
-            check: RecordCheck::new(source, 0),
+            check: BlockCheck::new(source, 0),
             order: InOrder::default(),
             has_last_block: false,
             last_place: 0,

@@ -9,8 +9,8 @@ use seqloom_align::{
 };
 use seqloom_format::bam::Header;
 use seqloom_io::reads::{
-    Compression, Container, Fetch, FetchScratch, FileStart, InputBlock, ReadSource, ReadsError,
-    RestartPoint, SequenceCheck, SourceOptions,
+    BlockCheck, Compression, Container, Fetch, FetchScratch, FileStart, InputBlock, ReadSource,
+    ReadsError, RestartPoint, SourceOptions,
 };
 use seqloom_prep::partition::GenomeBins;
 use seqloom_runtime::machine;
@@ -457,7 +457,7 @@ fn check_first_container(source: &ReadSource, first: &mut [InputBlock]) -> Resul
     if source.format(0).container != Container::Cram {
         return Ok(());
     }
-    let mut check = SequenceCheck::new(source, 0);
+    let mut check = BlockCheck::new(source, 0);
     first.iter_mut().try_for_each(|block| check.accept(source, block))
 }
 

@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use seqloom_io::reads::{
-    Compression, Container, Fetch, FetchScratch, InputFormat, ReadSource, SequenceCheck,
-    SourceOptions,
+    BlockCheck, Compression, Container, Fetch, FetchScratch, InputFormat, ReadSource, SourceOptions,
 };
 use seqloom_io::structure::{self, StructureError};
 use seqloom_terminal::print;
@@ -51,7 +50,7 @@ pub(super) fn run(arguments: &CheckArguments) -> seqloom_terminal::Result<()> {
 fn look(path: &Path) -> seqloom_terminal::Result<Found> {
     let started = Instant::now();
     let source = ReadSource::open(&[path.to_path_buf()], SourceOptions::default())?;
-    let mut check = SequenceCheck::new(&source, 0);
+    let mut check = BlockCheck::new(&source, 0);
     let mut scratch = FetchScratch::default();
     let (mut shortest_bp, mut longest_bp) = (u64::MAX, 0);
     loop {

@@ -10,7 +10,7 @@ use arrow_schema::Schema;
 use seqloom_format::bam::{Flags, Header, RecordRef};
 use seqloom_io::RecordStart;
 use seqloom_io::alignments::{
-    AlignmentError, AlignmentFormat, AlignmentScratch, AlignmentSource, RecordBlock, RecordCheck,
+    AlignmentError, AlignmentFormat, AlignmentScratch, AlignmentSource, BlockCheck, RecordBlock,
 };
 use seqloom_io::cram::InputBases;
 
@@ -266,15 +266,15 @@ impl<'a> AlignmentTable<'a> {
 impl Table for AlignmentTable<'_> {
     type Block = AlignmentBlock;
     type Scratch = AlignmentScratch;
-    type Check = Vec<RecordCheck>;
+    type Check = Vec<BlockCheck>;
     type Builders = Builders;
 
     fn inputs(&self) -> usize {
         self.chunks.len()
     }
 
-    fn check(&self) -> Vec<RecordCheck> {
-        self.chunks.iter().map(|chunk| RecordCheck::new(&chunk.source, 0)).collect()
+    fn check(&self) -> Vec<BlockCheck> {
+        self.chunks.iter().map(|chunk| BlockCheck::new(&chunk.source, 0)).collect()
     }
 
     fn builders(&self) -> Builders {
@@ -309,7 +309,7 @@ impl Table for AlignmentTable<'_> {
 
     fn accept(
         &self,
-        checks: &mut Vec<RecordCheck>,
+        checks: &mut Vec<BlockCheck>,
         block: &mut AlignmentBlock,
     ) -> Result<Rest, ColumnsError> {
         let (check, chunk) = (&mut checks[block.chunk], &self.chunks[block.chunk]);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use seqloom_cram::read::{ContainerHead, HEAD_BYTES, Problem, Wants};
 
-use super::error::{ContainerFault, Reader};
+use super::error::{Consumer, ContainerFault};
 use super::input::CramLimits;
 use crate::input::error::InputError;
 use crate::input::poll;
@@ -67,7 +67,7 @@ pub(super) struct Containers {
     /// Nothing is read.
     is_void: bool,
     /// Who reads them.
-    for_whom: Reader,
+    consumer: Consumer,
 }
 
 impl Containers {
@@ -83,7 +83,7 @@ impl Containers {
             fault: None,
             most_bytes: limits.container_bytes,
             is_void: false,
-            for_whom: limits.for_whom,
+            consumer: limits.consumer,
         }
     }
 
@@ -222,6 +222,6 @@ impl Containers {
             let truncation = Truncation { byte: self.byte, problem: problem.to_owned() };
             return ContainerPiece { truncation: Some(truncation), ..self.last(None) };
         }
-        self.last(Some(ContainerFault::cut(problem, self.for_whom)))
+        self.last(Some(ContainerFault::cut(problem, self.consumer)))
     }
 }

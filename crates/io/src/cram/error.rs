@@ -13,14 +13,14 @@ const PIPE: &str = "pipe it in: `samtools view -u FILE | seqloom ... -`";
 
 /// Who reads the records, and what can be done about what is wrong with them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reader {
+pub(crate) enum Consumer {
     /// What takes alignments: it has a reference, and may allow an input that was cut off.
     Alignments,
     /// What aligns them, which takes no bases of another reference.
     Reads,
 }
 
-impl Reader {
+impl Consumer {
     pub(crate) fn cut_hint(self) -> &'static str {
         match self {
             Self::Alignments => {
@@ -55,7 +55,7 @@ pub struct ContainerFault {
 
 impl ContainerFault {
     /// Something that ends too early.
-    pub(crate) fn cut(problem: &str, reader: Reader) -> Self {
+    pub(crate) fn cut(problem: &str, reader: Consumer) -> Self {
         Self { byte: 0, problem: problem.to_owned(), hint: Some(reader.cut_hint()) }
     }
 

@@ -11,7 +11,7 @@ use seqloom_cram::read::{
 use seqloom_format::bam::{Header, HeaderError, LineFault, MAX_HEADER_LINE_BYTES};
 
 use super::containers::{CUT_CONTAINER, ContainerPiece, Containers, MISSING_END};
-use super::error::{BadContainer, ContainerFault, Reader, innermost};
+use super::error::{BadContainer, Consumer, ContainerFault, innermost};
 use super::{InputBases, MAX_CONTAINER_BYTES};
 use crate::input::bam::MAX_HEADER_BYTES;
 use crate::input::error::InputError;
@@ -28,7 +28,7 @@ pub(crate) struct CramLimits {
     /// When their blocks are inflated, and as records.
     pub(crate) container_bytes: usize,
     pub(crate) allow_truncated: bool,
-    pub(crate) for_whom: Reader,
+    pub(crate) consumer: Consumer,
 }
 
 /// A worker's memory.
@@ -81,13 +81,13 @@ impl SequenceBases for NoBases {
 pub(crate) fn read_header(
     text: &[u8],
     has_ended: bool,
-    for_whom: Reader,
+    consumer: Consumer,
 ) -> Result<Option<(Header, usize)>, HeaderFault> {
     let at =
         |byte: usize, problem: &Problem| HeaderFault::Container(ContainerFault::of(byte, problem));
     let more = || {
         if has_ended {
-            Err(HeaderFault::Container(ContainerFault::cut(CUT_CONTAINER, for_whom)))
+            Err(HeaderFault::Container(ContainerFault::cut(CUT_CONTAINER, consumer)))
         } else {
             Ok(None)
         }
@@ -141,7 +141,7 @@ impl CramInput {
         if let Some(size) = input.size
             && is_plain
             && !limits.allow_truncated
-            && let Some(bad) = missing_end(&input, start, size, limits.for_whom)?
+            && let Some(bad) = missing_end(&input, start, size, limits.consumer)?
         {
             return Err(bad.into());
         }
@@ -275,7 +275,7 @@ impl CramInput {
         let (problem, hint) = match (innermost(problem), fasta) {
             (Problem::NoReference { sequence }, None) => (
                 format!("the bases of sequence {} are needed", name(*sequence)),
-                self.limits.for_whom.reference_hint(),
+                self.limits.consumer.reference_hint(),
             ),
             (Problem::NoReference { sequence }, Some(fasta)) => {
                 (format!("{fasta} does not have sequence {}", name(*sequence)), OTHER)
@@ -308,7 +308,7 @@ fn missing_end(
     input: &Input,
     start: u64,
     size: u64,
-    for_whom: Reader,
+    consumer: Consumer,
 ) -> Result<Option<BadContainer>, InputError> {
     let mut tail = [0; EOF_CONTAINER.len()];
     if let Some(at) = size.checked_sub(tail.len() as u64) {
@@ -348,6 +348,6 @@ fn missing_end(
             }
         }
     };
-    let (path, fault) = (input.path.to_path_buf(), ContainerFault::cut(problem, for_whom));
+    let (path, fault) = (input.path.to_path_buf(), ContainerFault::cut(problem, consumer));
     Ok(Some(BadContainer { path, container, start: at, fault }))
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use seqloom_cram::read::SequenceBases;
 
 pub(crate) use self::containers::ContainerPiece;
-pub(crate) use self::error::Reader;
+pub(crate) use self::error::Consumer;
 pub use self::error::{BadContainer, ContainerFault};
 pub(crate) use self::input::{ContainerScratch, CramInput, CramLimits, HeaderFault, read_header};
 

@@ -17,7 +17,7 @@ pub(crate) mod bam;
 pub(crate) mod claim;
 mod decode;
 pub(crate) mod error;
-pub(crate) mod place;
+pub(crate) mod extent;
 pub(crate) mod poll;
 pub(crate) mod raw;
 pub(crate) mod reader;

@@ -5,13 +5,11 @@ use std::path::Path;
 
 use seqloom_format::Persist;
 use seqloom_format::bam::{check_record, framed_records};
-use seqloom_io::alignments::{
-    AlignmentFetch, AlignmentOptions, AlignmentScratch, AlignmentSource, RecordCheck,
-};
+use seqloom_io::alignments::{AlignmentFetch, AlignmentOptions, AlignmentScratch, AlignmentSource};
 use seqloom_io::reads::{
-    Fetch, FetchScratch, FilePosition, FileStart, ReadSource, RestartPoint, SequenceCheck,
-    SourceOptions,
+    Fetch, FetchScratch, FilePosition, FileStart, ReadSource, RestartPoint, SourceOptions,
 };
+use seqloom_io::{alignments, reads};
 
 type Read = [Vec<u8>; 4];
 
@@ -25,7 +23,7 @@ fn read_all(path: &Path, block_bytes: usize) -> Result<Vec<Read>, String> {
 
 /// All that `source` gives, checked and counted, or what the error says.
 fn drained(source: &ReadSource) -> Result<Vec<Read>, String> {
-    let mut check = SequenceCheck::new(source, 0);
+    let mut check = reads::BlockCheck::new(source, 0);
     let (mut scratch, mut reads) = (FetchScratch::default(), Vec::new());
     loop {
         match source.fetch(&mut scratch).map_err(|error| error.to_string())? {
@@ -105,7 +103,7 @@ fn align_all(path: &Path, block_bytes: usize, allow_truncated: bool) -> Result<V
     let source =
         AlignmentSource::open(&[path.to_path_buf()], options).map_err(|error| error.to_string())?;
     let references = source.headers()[0].references().len();
-    let mut check = RecordCheck::new(&source, 0);
+    let mut check = alignments::BlockCheck::new(&source, 0);
     let mut scratch = AlignmentScratch::default();
     let mut bytes = Vec::new();
     let mut records = 0;

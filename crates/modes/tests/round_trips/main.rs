@@ -19,10 +19,9 @@ use seqloom_align::{InputTags, Pairing, RecordTags};
 use seqloom_format::bam::{Header, framed_records};
 use seqloom_format::names::{ReadNames, check_read_name};
 use seqloom_format::{PackedTemplates, sam};
-use seqloom_io::alignments::{
-    AlignmentFetch, AlignmentOptions, AlignmentScratch, AlignmentSource, RecordCheck,
-};
-use seqloom_io::reads::{Fetch, FetchScratch, ReadSource, SequenceCheck, SourceOptions};
+use seqloom_io::alignments::{AlignmentFetch, AlignmentOptions, AlignmentScratch, AlignmentSource};
+use seqloom_io::reads::{Fetch, FetchScratch, ReadSource, SourceOptions};
+use seqloom_io::{alignments, reads};
 use seqloom_modes::ungapped::{Acceptance, UngappedEngine, UngappedOptions};
 use seqloom_modes::{Orientation, PairOptions, Reported, Strands};
 use seqloom_runtime::placement::Plan;
@@ -168,7 +167,7 @@ fn read_alignments(path: &Path, read_names: ReadNames) -> Result<Vec<u8>, String
     let text = |error: seqloom_io::alignments::AlignmentError| error.to_string();
     let options = AlignmentOptions { read_names, ..AlignmentOptions::default() };
     let source = AlignmentSource::open(&[path.to_path_buf()], options).map_err(text)?;
-    let mut check = RecordCheck::new(&source, 0);
+    let mut check = alignments::BlockCheck::new(&source, 0);
     let mut scratch = AlignmentScratch::default();
     let mut records = Vec::new();
     loop {
@@ -193,7 +192,7 @@ fn read_with_header(path: &Path, names: ReadNames) -> Result<(Header, Vec<u8>), 
 /// Reads records as `align` does, of which all must be good.
 fn read_reads(path: &Path) {
     let source = ReadSource::open(&[path.to_path_buf()], SourceOptions::default()).unwrap();
-    let mut check = SequenceCheck::new(&source, 0);
+    let mut check = reads::BlockCheck::new(&source, 0);
     let mut scratch = FetchScratch::default();
     loop {
         match source.fetch(&mut scratch).unwrap() {

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::path::PathBuf;
 
-use seqloom_io::alignments::{AlignmentSource, RecordBlock, RecordCheck, Truncation};
+use seqloom_io::alignments::{AlignmentSource, BlockCheck, RecordBlock, Truncation};
 use seqloom_runtime::schedule::{Fetch, Fetches, Idle, InOrder};
 
 use super::error::IngestError;
@@ -114,7 +114,7 @@ pub(super) struct Scheduler<'a> {
 
 /// Blocks of one input.
 struct Input {
-    check: RecordCheck,
+    check: BlockCheck,
     order: InOrder<Scanned>,
 }
 
@@ -126,7 +126,7 @@ impl<'a> Scheduler<'a> {
         workers: usize,
     ) -> Self {
         let input =
-            |input| Input { check: RecordCheck::new(source, input), order: InOrder::default() };
+            |input| Input { check: BlockCheck::new(source, input), order: InOrder::default() };
         Self {
             source,
             grouping,

@@ -3,11 +3,11 @@
 use seqloom_format::bgzf::VirtualOffset;
 
 use super::error::Problem;
-use crate::input::place::Place;
+use crate::input::extent::BlockExtent;
 use crate::input::reader::Truncation;
 
 /// A run of consecutive records of one input. It counts only when
-/// [`RecordCheck`](super::RecordCheck) has accepted it.
+/// [`BlockCheck`](super::BlockCheck) has accepted it.
 #[derive(Debug, Default)]
 pub struct RecordBlock {
     /// Which input.
@@ -26,7 +26,7 @@ pub struct RecordBlock {
     /// The input was cut off after these records, and that is allowed.
     pub(crate) truncation: Option<Truncation>,
     /// Where the block is.
-    pub(crate) place: Place,
+    pub(crate) place: BlockExtent,
     /// The last record reaches so far past the chunk that it was not read on a mere guess.
     pub(crate) is_unfinished: bool,
 }
@@ -45,7 +45,7 @@ impl RecordBlock {
     /// Forgets everything but whose block it is.
     pub(crate) fn discard(&mut self) {
         self.discard_records();
-        self.place = Place::default();
+        self.place = BlockExtent::default();
     }
 }
 

@@ -1,7 +1,7 @@
 //! The check, in order and off the workers' critical path, that the blocks of an input join.
 
 use super::block::{Defect, RecordBlock};
-use super::chunk::BlockPlace;
+use super::chunk::BgzfPosition;
 use super::error::{AlignmentError, MalformedRecord, Problem, RecordPlace};
 use super::{AlignmentScratch, AlignmentSource};
 use crate::cram::BadContainer;
@@ -10,7 +10,7 @@ use crate::input::reader::Truncation;
 
 /// Accepts the blocks of one input, given in the order of their index. Where a start that was
 /// guessed is not where the block before ended, it has the chunk read once more from there.
-pub struct RecordCheck {
+pub struct BlockCheck {
     input: usize,
     next_index: u64,
     /// Text before the next block's chunk: from the first record's BGZF block on in files
@@ -26,7 +26,7 @@ pub struct RecordCheck {
     scratch: AlignmentScratch,
 }
 
-impl RecordCheck {
+impl BlockCheck {
     /// For one input of `source`.
     #[must_use]
     pub fn new(source: &AlignmentSource, input: usize) -> Self {
@@ -71,7 +71,7 @@ impl RecordCheck {
     /// are right.
     ///
     /// # Errors
-    /// As [`RecordCheck::accept`].
+    /// As [`BlockCheck::accept`].
     pub fn accept_scanned<S>(
         &mut self,
         source: &AlignmentSource,
@@ -153,7 +153,7 @@ impl RecordCheck {
             return Ok(());
         };
         self.reread_blocks += 1;
-        let place = BlockPlace { block: first_block, skip: self.expected - self.base };
+        let place = BgzfPosition { block: first_block, skip: self.expected - self.base };
         source.read_again(block, place, &mut self.scratch)?;
         Ok(())
     }

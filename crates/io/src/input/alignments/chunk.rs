@@ -2,7 +2,7 @@
 //!
 //! A worker finds by itself the first BGZF block of its chunk and the first record in it, and
 //! reads on past the chunk as far as its last record needs. Both finds are guesses; whether
-//! they were right is reported in order by [`RecordCheck`](super::RecordCheck), which has the chunk
+//! they were right is reported in order by [`BlockCheck`](super::BlockCheck), which has the chunk
 //! read once more from the right place where they were not.
 
 use std::ops::Range;
@@ -15,7 +15,7 @@ use super::error::Problem;
 use super::records::{CUT_RECORD, RecordRules, Stop, check_records};
 use crate::input::claim::Chunks;
 use crate::input::error::InputError;
-use crate::input::place::Place;
+use crate::input::extent::BlockExtent;
 use crate::input::raw::Input;
 use crate::input::reader::Truncation;
 use crate::input::trailing;
@@ -36,7 +36,7 @@ pub(super) struct ChunkScratch {
 /// A place in a BGZF file: a block, and an offset in the text from its start on (which may be
 /// after the block).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct BlockPlace {
+pub(super) struct BgzfPosition {
     pub(super) block: u64,
     pub(super) skip: u64,
 }
@@ -71,7 +71,7 @@ struct Reading<'a> {
 pub(super) fn read<'a>(
     file: BgzfFile<'a>,
     index: u64,
-    from: Option<BlockPlace>,
+    from: Option<BgzfPosition>,
     block: &mut RecordBlock,
     scratch: &'a mut ChunkScratch,
 ) -> Result<(), InputError> {
@@ -93,7 +93,7 @@ pub(super) fn read<'a>(
     let mut has_first = reading.own_text(hi, from.map(|place| place.skip))?;
     let own_bytes = reading.end();
     let raw = Some((first_block, reading.window.next));
-    block.place = Place { own_bytes, raw, ..Place::default() };
+    block.place = BlockExtent { own_bytes, raw, ..BlockExtent::default() };
     if !has_first && from.is_none() && reading.fault.is_none() {
         has_first = reading.search_edge()?;
     }

@@ -14,7 +14,7 @@ use super::records::{SamLines, Stop, name_of_line, parse_lines};
 use crate::input::claim::LookAhead;
 use crate::input::claim::{Chunks, PlainAhead};
 use crate::input::error::InputError;
-use crate::input::place::Place;
+use crate::input::extent::BlockExtent;
 use crate::input::raw::Input;
 use crate::input::stream::LARGE_BYTES;
 
@@ -43,7 +43,7 @@ pub(super) fn read(
 ) -> Result<(), InputError> {
     let Range { start: lo, end: hi } = file.chunks.range(index);
     let own = (hi - lo) as usize;
-    block.place = Place { own_bytes: hi - lo, ..Place::default() };
+    block.place = BlockExtent { own_bytes: hi - lo, ..BlockExtent::default() };
     if hi < file.header_bytes || own == 0 {
         return Ok(());
     }

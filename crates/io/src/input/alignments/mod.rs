@@ -1,9 +1,9 @@
 //! Aligned reads, SAM, BAM or CRAM, from files and pipes, by many workers at once and without one
-//! that feeds the others.
+//! that files the others.
 //!
 //! A worker with nothing better to do calls [`AlignmentSource::fetch`]: it takes the next chunk
 //! of the input whose turn it is, decompresses and checks it, and gets a block of BAM records.
-//! Blocks come in any order; [`RecordCheck`] takes those of an input in order and makes sure of
+//! Blocks come in any order; [`BlockCheck`] takes those of an input in order and makes sure of
 //! them.
 //!
 //! * Regular files of BAM in BGZF: claimed by one `fetch_add`, inflated and checked by all workers
@@ -24,7 +24,7 @@ mod block;
 mod check;
 mod chunk;
 mod error;
-mod feed;
+mod file;
 mod lines;
 mod opening;
 mod pieces;
@@ -42,8 +42,8 @@ use seqloom_format::bam::Header;
 use seqloom_format::names::ReadNames;
 use seqloom_runtime::failure::lock;
 
-use self::chunk::{BgzfFile, BlockPlace, ChunkScratch};
-use self::feed::{Feed, Way, feed};
+use self::chunk::{BgzfFile, BgzfPosition, ChunkScratch};
+use self::file::{Access, InputFile, StreamGrammar};
 use self::lines::SamFile;
 use self::records::RecordRules;
 use crate::alignment_index::RecordStart;
@@ -53,7 +53,7 @@ use crate::input::stream::Pull;
 use crate::input::{MAX_BLOCK_BYTES, MAX_RECORD_BYTES, POLL_TIME, poll};
 
 pub use self::block::RecordBlock;
-pub use self::check::RecordCheck;
+pub use self::check::BlockCheck;
 pub use self::error::{AlignmentError, MalformedRecord, RecordPlace};
 pub use self::opening::AlignmentFormat;
 pub use crate::input::reader::Truncation;
@@ -63,7 +63,7 @@ pub use crate::input::reader::Truncation;
 pub struct AlignmentOptions {
     /// Text per block, in bytes, about; between 1 and 256 MiB.
     pub block_bytes: usize,
-    /// Input that was cut short counts as far as it goes: [`RecordCheck::truncation`] says where.
+    /// Input that was cut short counts as far as it goes: [`BlockCheck::truncation`] says where.
     pub allow_truncated: bool,
     /// What happens to read names that SAM does not allow.
     pub read_names: ReadNames,
@@ -105,7 +105,7 @@ pub struct AlignmentScratch {
 
 /// Inputs of aligned reads, shared by all workers and read one after the other.
 pub struct AlignmentSource {
-    feeds: Vec<Feed>,
+    files: Vec<InputFile>,
     headers: Vec<Header>,
     options: AlignmentOptions,
     /// The input whose turn it is.
@@ -130,15 +130,15 @@ impl AlignmentSource {
         let block_bytes = options.block_bytes.clamp(1, MAX_BLOCK_BYTES);
         let max_line_bytes = options.max_line_bytes.min(MAX_RECORD_BYTES);
         let options = AlignmentOptions { block_bytes, max_line_bytes, ..options };
-        let (mut feeds, mut headers) = (Vec::new(), Vec::new());
+        let (mut files, mut headers) = (Vec::new(), Vec::new());
         for path in inputs {
             let mut opened = opening::open(path, options.allow_truncated)?;
             let header = std::mem::take(&mut opened.header);
-            feeds.push(feed(opened, &header, &options)?);
+            files.push(InputFile::new(opened, &header, &options)?);
             headers.push(header);
         }
         Ok(Self {
-            feeds,
+            files,
             headers,
             options,
             turn: AtomicUsize::new(0),
@@ -157,9 +157,9 @@ impl AlignmentSource {
     /// of its containers, a file of CRAM.
     #[must_use]
     pub fn can_start_anywhere(&self, input: usize) -> bool {
-        match &self.feeds[input].way {
-            Way::Chunks(..) => true,
-            Way::Containers(cram) => cram.can_start_anywhere(),
+        match &self.files[input].access {
+            Access::Bgzf(..) => true,
+            Access::Containers(cram) => cram.can_start_anywhere(),
             _ => false,
         }
     }
@@ -175,22 +175,22 @@ impl AlignmentSource {
         input: usize,
         start: Option<RecordStart>,
     ) -> Result<(), AlignmentError> {
-        let Feed { input, way, .. } = &mut self.feeds[input];
-        let place = match (way, start) {
-            (Way::Chunks(chunks, first), start) => {
+        let InputFile { input, access, .. } = &mut self.files[input];
+        let place = match (access, start) {
+            (Access::Bgzf(chunks, first), start) => {
                 let place = match start {
                     Some(RecordStart::Virtual(offset)) => {
                         opening::place_at(input, chunks.size, offset)?
                     }
-                    _ => BlockPlace { block: chunks.size, skip: 0 },
+                    _ => BgzfPosition { block: chunks.size, skip: 0 },
                 };
                 (*chunks, *first) = (chunks.starting_at(place.block), place);
                 return Ok(());
             }
-            (Way::Containers(cram), Some(RecordStart::Container(place))) => {
+            (Access::Containers(cram), Some(RecordStart::Container(place))) => {
                 cram.start_at(Some(place))
             }
-            (Way::Containers(cram), _) => cram.start_at(None),
+            (Access::Containers(cram), _) => cram.start_at(None),
             _ => Ok(()),
         };
         place.map_err(AlignmentError::from)
@@ -199,21 +199,21 @@ impl AlignmentSource {
     /// Path of an input, `standard input` for `-`.
     #[must_use]
     pub fn path(&self, input: usize) -> &Path {
-        &self.feeds[input].input.path
+        &self.files[input].input.path
     }
 
     /// Whether an input's records are differences from bases that are not in the file, as far as
     /// its first container shows.
     #[must_use]
     pub fn needs_reference(&self, input: usize) -> bool {
-        matches!(&self.feeds[input].way, Way::Containers(cram) if cram.wants.reference)
+        matches!(&self.files[input].access, Access::Containers(cram) if cram.wants.reference)
     }
 
     /// What the first container of an input of CRAM inflates to, in bytes.
     #[must_use]
     pub fn container_bytes(&self, input: usize) -> u64 {
-        match &self.feeds[input].way {
-            Way::Containers(cram) => cram.wants.raw_bytes,
+        match &self.files[input].access {
+            Access::Containers(cram) => cram.wants.raw_bytes,
             _ => 0,
         }
     }
@@ -221,7 +221,7 @@ impl AlignmentSource {
     /// Has the records of an input of CRAM refer to bases of the sequences of its header, which are
     /// those of `fasta`. To be called before anything is fetched.
     pub fn refer(&mut self, input: usize, bases: InputBases, fasta: &Path) {
-        if let Way::Containers(cram) = &mut self.feeds[input].way {
+        if let Access::Containers(cram) = &mut self.files[input].access {
             cram.refer(bases, fasta.to_path_buf());
         }
     }
@@ -229,8 +229,8 @@ impl AlignmentSource {
     /// What an input of CRAM refers to.
     #[must_use]
     pub fn referred(&self, input: usize) -> Option<(InputBases, PathBuf)> {
-        match &self.feeds[input].way {
-            Way::Containers(cram) => cram.referred(),
+        match &self.files[input].access {
+            Access::Containers(cram) => cram.referred(),
             _ => None,
         }
     }
@@ -238,20 +238,20 @@ impl AlignmentSource {
     /// What an input is.
     #[must_use]
     pub fn format(&self, input: usize) -> AlignmentFormat {
-        self.feeds[input].format
+        self.files[input].format
     }
 
     /// Bytes of the inputs, compressed as they are, in the blocks taken so far.
     #[must_use]
     pub fn bytes_read(&self) -> u64 {
-        // Relaxed: see `Feed::bytes_read`.
-        self.feeds.iter().map(|feed| feed.bytes_read.load(Ordering::Relaxed)).sum()
+        // Relaxed: see `InputFile::bytes_read`.
+        self.files.iter().map(|file| file.bytes_read.load(Ordering::Relaxed)).sum()
     }
 
     /// Size of the inputs in bytes; `None` if one is a stream.
     #[must_use]
     pub fn total_bytes(&self) -> Option<u64> {
-        self.feeds.iter().map(|feed| feed.input.size).sum()
+        self.files.iter().map(|file| file.input.size).sum()
     }
 
     /// Gives a block's buffer back.
@@ -280,9 +280,9 @@ impl AlignmentSource {
     }
 
     /// What records of BAM are checked against.
-    fn rules(&self, feed: &Feed) -> RecordRules {
+    fn rules(&self, file: &InputFile) -> RecordRules {
         let read_names = self.options.read_names;
-        RecordRules { reference_count: feed.reference_count, read_names }
+        RecordRules { reference_count: file.reference_count, read_names }
     }
 
     /// A block of nothing.
@@ -302,7 +302,7 @@ impl AlignmentSource {
         let mut has_waited = false;
         loop {
             let input = self.turn.load(Ordering::Acquire);
-            let Some(feed) = self.feeds.get(input) else { return Ok(AlignmentFetch::End) };
+            let Some(file) = self.files.get(input) else { return Ok(AlignmentFetch::End) };
             match self.take(input, scratch)? {
                 Pull::Piece(block) => return Ok(AlignmentFetch::Block(block)),
                 Pull::Held => return Ok(AlignmentFetch::Busy),
@@ -317,8 +317,8 @@ impl AlignmentSource {
                     let Ok(_poller) = self.poller.try_lock() else {
                         return Ok(AlignmentFetch::Busy);
                     };
-                    poll::readable(&[&feed.input.file], POLL_TIME)
-                        .map_err(|error| feed.input.read_error(0, error))?;
+                    poll::readable(&[&file.input.file], POLL_TIME)
+                        .map_err(|error| file.input.read_error(0, error))?;
                     has_waited = true;
                 }
             }
@@ -330,24 +330,25 @@ impl AlignmentSource {
         input: usize,
         scratch: &mut AlignmentScratch,
     ) -> Result<Pull<Box<RecordBlock>>, AlignmentError> {
-        let feed = &self.feeds[input];
-        if feed.is_exhausted() {
+        let file = &self.files[input];
+        if file.is_exhausted() {
             return Ok(Pull::Ended);
         }
-        let (chunks, index) = match &feed.way {
-            Way::Chunks(chunks, _) | Way::Lines(chunks) => match chunks.claim() {
+        let (chunks, index) = match &file.access {
+            Access::Bgzf(chunks, _) | Access::Plain(chunks) => match chunks.claim() {
                 Some(index) => (chunks, index),
                 None => return Ok(Pull::Ended),
             },
-            Way::Stream(stream) => {
-                let buffer = || match feed.format {
-                    AlignmentFormat::Sam => std::mem::take(&mut scratch.text),
-                    _ => self.free_bytes(),
+            Access::Stream(stream) => {
+                let grammar = stream.grammar;
+                let buffer = || match grammar {
+                    StreamGrammar::Sam => std::mem::take(&mut scratch.text),
+                    StreamGrammar::Bam => self.free_bytes(),
                 };
                 let pulled = stream.pull(buffer)?;
-                return pulled.try_map(|piece| self.read_piece(input, piece, scratch));
+                return pulled.try_map(|piece| self.parse_piece(input, grammar, piece, scratch));
             }
-            Way::Containers(cram) => {
+            Access::Containers(cram) => {
                 let pulled = cram.pull(&mut scratch.container)?;
                 return pulled.try_map(|piece| Ok(self.read_container(input, piece, scratch)));
             }
@@ -356,10 +357,10 @@ impl AlignmentSource {
         let mut block = self.new_block(input, index, chunks.is_last(index), bytes);
         self.read_chunk(&mut block, None, scratch)?;
         if block.last {
-            feed.input.check_unchanged()?;
+            file.input.check_unchanged()?;
         }
         let Range { start: lo, end: hi } = chunks.range(index);
-        feed.bytes_read.fetch_add(hi - lo, Ordering::Relaxed);
+        file.bytes_read.fetch_add(hi - lo, Ordering::Relaxed);
         Ok(Pull::Piece(block))
     }
 
@@ -367,86 +368,86 @@ impl AlignmentSource {
     fn read_chunk(
         &self,
         block: &mut RecordBlock,
-        from: Option<BlockPlace>,
+        from: Option<BgzfPosition>,
         scratch: &mut AlignmentScratch,
     ) -> Result<(), InputError> {
-        let feed = &self.feeds[block.input];
+        let file = &self.files[block.input];
         block.discard();
-        match &feed.way {
-            Way::Chunks(chunks, first) => {
+        match &file.access {
+            Access::Bgzf(chunks, first) => {
                 let Range { start: lo, end: hi } = chunks.range(block.index);
                 if hi <= first.block {
                     return Ok(());
                 }
                 let file = BgzfFile {
-                    input: &feed.input,
+                    input: &file.input,
                     chunks,
-                    rules: self.rules(feed),
+                    rules: self.rules(file),
                     allow_truncated: self.options.allow_truncated,
                 };
                 let from = from.or((lo <= first.block).then_some(*first));
                 chunk::read(file, block.index, from, block, &mut scratch.chunk)
             }
-            Way::Lines(chunks) => {
+            Access::Plain(chunks) => {
                 let file = SamFile {
-                    input: &feed.input,
+                    input: &file.input,
                     chunks,
-                    names: &feed.names,
+                    names: &file.names,
                     read_names: self.options.read_names,
-                    header_bytes: feed.header_bytes,
+                    header_bytes: file.header_bytes,
                     max_line_bytes: self.options.max_line_bytes,
                 };
                 lines::read(file, block.index, block, &mut scratch.text)
             }
-            Way::Stream(_) | Way::Containers(_) => Ok(()),
+            Access::Stream(_) | Access::Containers(_) => Ok(()),
         }
     }
 
     /// The first record's place in a file that is read by guesses.
-    fn first_place(&self, input: usize) -> Option<BlockPlace> {
-        match &self.feeds[input].way {
-            Way::Chunks(_, first) => Some(*first),
+    fn first_place(&self, input: usize) -> Option<BgzfPosition> {
+        match &self.files[input].access {
+            Access::Bgzf(_, first) => Some(*first),
             _ => None,
         }
     }
 
     /// Text before the first block.
     fn text_start(&self, input: usize) -> u64 {
-        match &self.feeds[input].way {
-            Way::Stream(_) => self.feeds[input].header_bytes,
-            Way::Containers(cram) => cram.start().byte,
+        match &self.files[input].access {
+            Access::Stream(_) => self.files[input].header_bytes,
+            Access::Containers(cram) => cram.start().byte,
             _ => 0,
         }
     }
 
     /// Containers before the first one that is read.
     fn containers_before(&self, input: usize) -> Option<u64> {
-        match &self.feeds[input].way {
-            Way::Containers(cram) => Some(cram.start().before),
+        match &self.files[input].access {
+            Access::Containers(cram) => Some(cram.start().before),
             _ => None,
         }
     }
 
     /// Lines of the header, where records are lines.
     fn header_lines(&self, input: usize) -> Option<u64> {
-        let feed = &self.feeds[input];
-        (feed.format == AlignmentFormat::Sam).then_some(feed.header_lines)
+        let file = &self.files[input];
+        (file.format == AlignmentFormat::Sam).then_some(file.header_lines)
     }
 
     fn missing_eof(&self, input: usize) -> Option<&Truncation> {
-        self.feeds[input].missing_eof.as_ref()
+        self.files[input].missing_eof.as_ref()
     }
 
     /// `byte` if it is before the end of the chunk.
     fn starts_in_chunk(&self, input: usize, index: u64, byte: u64) -> Option<u64> {
-        let Way::Chunks(chunks, _) = &self.feeds[input].way else { return None };
+        let Access::Bgzf(chunks, _) = &self.files[input].access else { return None };
         (byte < chunks.range(index).end).then_some(byte)
     }
 
     fn read_again(
         &self,
         block: &mut RecordBlock,
-        place: BlockPlace,
+        place: BgzfPosition,
         scratch: &mut AlignmentScratch,
     ) -> Result<(), InputError> {
         self.read_chunk(block, Some(place), scratch)

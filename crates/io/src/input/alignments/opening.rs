@@ -6,7 +6,7 @@ use std::time::Duration;
 use seqloom_format::bam::{Header, HeaderError, LineFault, MAX_HEADER_LINE_BYTES};
 use seqloom_format::bgzf::{self, BgzfError, VirtualOffset};
 
-use super::chunk::BlockPlace;
+use super::chunk::BgzfPosition;
 use super::error::AlignmentError;
 use crate::cram::{self, BadContainer, HeaderFault};
 use crate::input::SAMPLE_BYTES;
@@ -97,7 +97,7 @@ fn read_header(
     let header = match format {
         AlignmentFormat::Bam => decode_bam(text, ended),
         AlignmentFormat::Sam => parse_sam(text, ended),
-        AlignmentFormat::Cram => match cram::read_header(text, ended, cram::Reader::Alignments) {
+        AlignmentFormat::Cram => match cram::read_header(text, ended, cram::Consumer::Alignments) {
             Ok(header) => Ok(header.map(|(header, bytes)| (header, bytes, 0))),
             Err(HeaderFault::Text(fault)) => Err(fault),
             Err(HeaderFault::Container(fault)) => {
@@ -210,7 +210,7 @@ fn more(text: &[u8]) -> Result<ReadHeader, HeaderError> {
 
 /// Where the text of a BGZF file at `byte` is: the block, and the offset in it. The end of the
 /// file where nothing is there.
-pub(super) fn locate(input: &Input, size: u64, byte: u64) -> Result<BlockPlace, InputError> {
+pub(super) fn locate(input: &Input, size: u64, byte: u64) -> Result<BgzfPosition, InputError> {
     let (mut block, mut skip) = (0, byte);
     while block < size {
         let sizes = block_sizes(input, size, block).map_err(|error| error.at(input, block))?;
@@ -222,7 +222,7 @@ pub(super) fn locate(input: &Input, size: u64, byte: u64) -> Result<BlockPlace, 
         skip -= sizes.inflated_bytes;
         block += sizes.block_bytes;
     }
-    Ok(BlockPlace { block: block.min(size), skip })
+    Ok(BgzfPosition { block: block.min(size), skip })
 }
 
 /// The place of an offset of an index, if it can be one.
@@ -230,7 +230,7 @@ pub(super) fn place_at(
     input: &Input,
     size: u64,
     offset: VirtualOffset,
-) -> Result<BlockPlace, AlignmentError> {
+) -> Result<BgzfPosition, AlignmentError> {
     let (block, skip) = (offset.block_offset(), u64::from(offset.offset_in_block()));
     let is_block = match block_sizes(input, size, block) {
         Ok(sizes) => sizes.is_some_and(|sizes| skip <= sizes.inflated_bytes),
@@ -239,7 +239,7 @@ pub(super) fn place_at(
     };
     let path = || input.path.to_path_buf();
     is_block
-        .then_some(BlockPlace { block, skip })
+        .then_some(BgzfPosition { block, skip })
         .ok_or_else(|| AlignmentError::Start { path: path(), offset })
 }
 

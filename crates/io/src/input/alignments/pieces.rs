@@ -4,56 +4,59 @@ use std::sync::atomic::Ordering;
 
 use super::block::{Defect, RecordBlock};
 use super::error::{AlignmentError, Problem};
-use super::feed::{Feed, Way};
+use super::file::{Access, StreamGrammar};
 use super::records::{CUT_RECORD, SamLines, Stop, check_records, name_of_line, parse_lines};
-use super::{AlignmentFormat, AlignmentScratch, AlignmentSource};
+use super::{AlignmentScratch, AlignmentSource};
 use crate::cram::ContainerPiece;
 use crate::input::error::InputError;
-use crate::input::place::Place;
+use crate::input::extent::BlockExtent;
 use crate::input::reader::Truncation;
 use crate::input::stream::Piece;
 
 impl AlignmentSource {
     /// What is wrong with a record that begins with `head` and does not end in time, and its name.
-    fn too_long(&self, feed: &Feed, head: &[u8]) -> (Problem, Vec<u8>) {
-        match feed.format {
-            AlignmentFormat::Sam => {
+    fn too_long(&self, grammar: StreamGrammar, head: &[u8]) -> (Problem, Vec<u8>) {
+        match grammar {
+            StreamGrammar::Sam => {
                 (Problem::LongLine(self.options.max_line_bytes), name_of_line(head).to_vec())
             }
-            _ => (Problem::TooLong, Vec::new()),
+            StreamGrammar::Bam => (Problem::TooLong, Vec::new()),
         }
     }
 
     /// Checks or parses a piece of a stream.
-    pub(super) fn read_piece(
+    pub(super) fn parse_piece(
         &self,
         input: usize,
+        grammar: StreamGrammar,
         piece: Piece,
         scratch: &mut AlignmentScratch,
     ) -> Result<Box<RecordBlock>, AlignmentError> {
-        let feed = &self.feeds[input];
+        let file = &self.files[input];
         let Piece { index, last, mut text, too_long, raw_bytes, raw_end, fault, truncation } =
             piece;
-        let bytes = match feed.format {
-            AlignmentFormat::Sam => self.free_bytes(),
-            _ => Vec::new(),
+        let bytes = match grammar {
+            StreamGrammar::Sam => self.free_bytes(),
+            StreamGrammar::Bam => Vec::new(),
         };
         let mut block = self.new_block(input, index, last, bytes);
         let (limit, at_eof) = (text.len(), last && fault.is_none() && truncation.is_none());
         let (mut at, mut records) = (0, 0);
-        let stop = match feed.format {
-            AlignmentFormat::Sam => {
+        let stop = match grammar {
+            StreamGrammar::Sam => {
                 let lines = SamLines {
                     text: &text,
                     limit,
                     at_eof,
-                    names: &feed.names,
+                    names: &file.names,
                     read_names: self.options.read_names,
                     max_line_bytes: self.options.max_line_bytes,
                 };
                 parse_lines(lines, &mut block.bytes, &mut at, &mut records)
             }
-            _ => check_records(&mut text, limit, self.rules(feed), &mut at, &mut records),
+            StreamGrammar::Bam => {
+                check_records(&mut text, limit, self.rules(file), &mut at, &mut records)
+            }
         };
         let mut defect = |problem, name: Vec<u8>| {
             let byte = at as u64;
@@ -62,7 +65,7 @@ impl AlignmentSource {
         };
         match (stop, fault) {
             _ if too_long.is_some() => {
-                let (problem, name) = self.too_long(feed, &too_long.unwrap_or_default());
+                let (problem, name) = self.too_long(grammar, &too_long.unwrap_or_default());
                 defect(problem, name);
             }
             (Stop::Defect(problem, name), _) => defect(problem, name),
@@ -85,17 +88,17 @@ impl AlignmentSource {
             _ => {}
         }
         block.records = records;
-        block.place = Place { own_bytes: limit as u64, ..Place::default() };
+        block.place = BlockExtent { own_bytes: limit as u64, ..BlockExtent::default() };
         block.truncation = truncation.or(block.truncation.take());
-        match feed.format {
-            AlignmentFormat::Sam => scratch.text = text,
-            _ => {
+        match grammar {
+            StreamGrammar::Sam => scratch.text = text,
+            StreamGrammar::Bam => {
                 text.truncate(at);
                 block.bytes = text;
             }
         }
-        // Relaxed: see `Feed::bytes_read`.
-        feed.bytes_read.fetch_add(raw_bytes, Ordering::Relaxed);
+        // Relaxed: see `InputFile::bytes_read`.
+        file.bytes_read.fetch_add(raw_bytes, Ordering::Relaxed);
         Ok(block)
     }
 
@@ -106,18 +109,18 @@ impl AlignmentSource {
         mut piece: ContainerPiece,
         scratch: &mut AlignmentScratch,
     ) -> Box<RecordBlock> {
-        let feed = &self.feeds[input];
+        let file = &self.files[input];
         let own_bytes = piece.bytes.len() as u64;
         let bytes = self.free_bytes();
         let mut block = self.new_block(input, piece.index, piece.last, bytes);
-        let fault = match &feed.way {
-            Way::Containers(cram) => {
+        let fault = match &file.access {
+            Access::Containers(cram) => {
                 cram.decode(&mut piece, &mut scratch.container, &mut block.bytes)
             }
             _ => None,
         };
         let (limit, mut at, mut records) = (block.bytes.len(), 0, 0);
-        let rules = self.rules(feed);
+        let rules = self.rules(file);
         let stop = check_records(&mut block.bytes, limit, rules, &mut at, &mut records);
         let defect = |problem, byte, name| {
             Some(Defect { problem, record: records, byte, virtual_offset: None, name })
@@ -132,10 +135,10 @@ impl AlignmentSource {
         };
         block.bytes.truncate(at);
         block.records = records;
-        block.place = Place { own_bytes, ..Place::default() };
+        block.place = BlockExtent { own_bytes, ..BlockExtent::default() };
         block.truncation = piece.truncation.take();
         // Relaxed: as above.
-        feed.bytes_read.fetch_add(piece.raw_bytes, Ordering::Relaxed);
+        file.bytes_read.fetch_add(piece.raw_bytes, Ordering::Relaxed);
         block
     }
 }

@@ -1,4 +1,4 @@
-//! Bytes at hand to checked records: the part common to every way of reading.
+//! Bytes at hand to checked records: the part common to all methods of reading.
 
 use seqloom_format::bam::{Header, check_record, rename_record, set_bin};
 use seqloom_format::names::{ReadNames, rename_read};

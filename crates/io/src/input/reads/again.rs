@@ -6,7 +6,7 @@ use seqloom_format::fastq::Grammar;
 use super::ReadSource;
 use super::block::Defect;
 use super::error::ReadsError;
-use super::file::{InputFile, Source};
+use super::file::{Access, InputFile};
 use super::grammar::StreamGrammar;
 use super::parse::{self, ParsedText};
 use crate::input::reader::TextReader;
@@ -24,9 +24,9 @@ impl ReadSource {
     ) -> Result<Option<Defect>, ReadsError> {
         let InputFile { input, source, max_record_bytes, .. } = &self.files[file];
         let (mut reader, mut skip) = match source {
-            Source::Plain(_) => (TextReader::plain(input.clone(), raw_start + skip), 0),
-            Source::Bgzf(_) => (TextReader::new(input.clone(), raw_start), skip),
-            Source::Stream(_) | Source::Containers(_) => return Ok(None),
+            Access::Plain(_) => (TextReader::plain(input.clone(), raw_start + skip), 0),
+            Access::Bgzf(_) => (TextReader::new(input.clone(), raw_start), skip),
+            Access::Stream(_) | Access::Containers(_) => return Ok(None),
         };
         let mut text = Vec::new();
         while skip > 0 {

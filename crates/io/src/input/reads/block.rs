@@ -1,6 +1,6 @@
 //! Blocks of reads as the source hands them out.
 
-use crate::input::place::Place;
+use crate::input::extent::BlockExtent;
 use seqloom_format::ReadBlock;
 use seqloom_format::fastq::DefectKind;
 use seqloom_format::names::ReadNameFault;
@@ -27,10 +27,10 @@ pub struct InputBlock {
     /// Reads whose record has an alignment, which BAM may have.
     pub aligned: u64,
     /// The first malformed record. It counts only when the block's place is confirmed: see
-    /// [`SequenceCheck`](super::SequenceCheck).
+    /// [`BlockCheck`](super::BlockCheck).
     pub defect: Option<Defect>,
     /// Where the block is.
-    pub(crate) place: Place,
+    pub(crate) place: BlockExtent,
     /// Something else than BGZF follows in the block's chunk, which is to be read as a stream.
     pub(crate) leaves_bgzf: bool,
     /// Name of the last read, where the reads were taken out.
@@ -39,7 +39,7 @@ pub struct InputBlock {
 
 impl InputBlock {
     /// Takes the reads out of a block that still waits for its check, where
-    /// [`SequenceCheck::looks_at_reads`](super::SequenceCheck::looks_at_reads) says that it can do
+    /// [`BlockCheck::looks_at_reads`](super::BlockCheck::looks_at_reads) says that it can do
     /// without: their memory is free for others meanwhile.
     pub fn take_reads(&mut self) -> ReadBlock {
         self.kept_name = self.last_name().unwrap_or_default().to_vec();
@@ -51,7 +51,7 @@ impl InputBlock {
         self.reads.reads.clear();
         self.reads.mate_of_pair.clear();
         (self.records, self.lines, self.bases, self.aligned) = (0, 0, 0, 0);
-        (self.last, self.defect, self.place) = (false, None, Place::default());
+        (self.last, self.defect, self.place) = (false, None, BlockExtent::default());
     }
 
     /// Name of the last read, `None` without reads.

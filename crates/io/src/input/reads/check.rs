@@ -14,7 +14,7 @@ const PHRED_RECORDS: u64 = 10_000;
 /// one before ended. A start found in the middle of a file counts only by this. Counts records and
 /// lines on the way and turns the first defect into an error that names them.
 #[derive(Debug)]
-pub struct SequenceCheck {
+pub struct BlockCheck {
     file: usize,
     pub(crate) next_index: u64,
     /// Text before the next block's chunk.
@@ -42,7 +42,7 @@ pub struct SequenceCheck {
     stream_from: u64,
 }
 
-impl SequenceCheck {
+impl BlockCheck {
     /// For `file` of `source`.
     #[must_use]
     pub fn new(source: &ReadSource, file: usize) -> Self {

@@ -3,7 +3,7 @@
 //! A worker claims a chunk of the file by one `fetch_add` and waits for nobody: it finds by
 //! itself where the first record of its chunk starts, and reads on past its chunk as far as
 //! its last record needs. Whether the blocks join is checked later, in order, by
-//! [`SequenceCheck`](super::SequenceCheck).
+//! [`BlockCheck`](super::BlockCheck).
 
 use std::ops::Range;
 

@@ -6,7 +6,7 @@ use super::block::{Defect, Problem};
 use super::parse::parse_bam_piece;
 use super::{FetchScratch, ReadSource, ReadsError, Taken};
 use crate::cram::{ContainerPiece, CramInput};
-use crate::input::place::Place;
+use crate::input::extent::BlockExtent;
 use crate::input::stream::Pull;
 
 impl ReadSource {
@@ -59,7 +59,8 @@ impl ReadSource {
             let problem = Problem::Container(fault);
             parsed.defect = Some(Defect { problem, record, line: None, byte, name: Vec::new() });
         }
-        parsed.place = Place { own_bytes, first: Some(0), end: own_bytes, ..Place::default() };
+        parsed.place =
+            BlockExtent { own_bytes, first: Some(0), end: own_bytes, ..BlockExtent::default() };
         self.deliver(file, (piece.index, piece.last), block, parsed, piece.raw_bytes)
     }
 }

@@ -10,7 +10,7 @@ use super::grammar::StreamGrammar;
 use super::opening::{Container, InputFormat, Opened};
 use super::place::{FilePosition, FileStart};
 use super::{MAX_FASTQ_BYTES, MAX_RECORD_BYTES, SourceOptions};
-use crate::cram::{CramInput, CramLimits, Reader};
+use crate::cram::{Consumer, CramInput, CramLimits};
 use crate::input::bam::MAX_FRAME_BYTES;
 use crate::input::claim::Chunks;
 use crate::input::raw::Input;
@@ -19,7 +19,7 @@ use crate::input::restart::RestartPoint;
 use crate::input::stream::{Limits, SharedStream, StreamState};
 
 /// How a file is read.
-pub(crate) enum Source {
+pub(crate) enum Access {
     Plain(Chunks),
     Bgzf(Chunks),
     Stream(Box<SharedStream<StreamGrammar>>),
@@ -30,7 +30,7 @@ pub(crate) enum Source {
 pub(crate) struct InputFile {
     pub(crate) input: Input,
     pub(crate) format: InputFormat,
-    pub(crate) source: Source,
+    pub(crate) source: Access,
     pub(crate) progress: Progress,
     /// Where its first record is: after a BAM header, or where a part of the input starts.
     pub(crate) start: FilePosition,
@@ -130,21 +130,21 @@ impl InputFile {
         let source = match (format.container, format.compression, input.size) {
             (Container::Fastq, Compression::Plain, Some(size)) => {
                 let all = Chunks::new(size, block_bytes as u64);
-                Source::Plain(all.starting_at(start.map_or(0, |start| start.text)))
+                Access::Plain(all.starting_at(start.map_or(0, |start| start.text)))
             }
             (Container::Fastq, Compression::Bgzf, Some(size)) if restart.is_none() => {
                 let all = Chunks::of_bgzf(size, block_bytes);
-                Source::Bgzf(all.starting_at(start.map_or(0, |start| start.raw)))
+                Access::Bgzf(all.starting_at(start.map_or(0, |start| start.raw)))
             }
             (Container::Cram, ..) => {
                 let limits = CramLimits {
                     container_bytes: options.max_container_bytes,
                     allow_truncated: false,
-                    for_whom: Reader::Reads,
+                    consumer: Consumer::Reads,
                 };
                 let rest = (text, header_bytes, None);
                 let header = header.unwrap_or_default();
-                Source::Containers(Box::new(CramInput::open(reader, rest, header, limits)?))
+                Access::Containers(Box::new(CramInput::open(reader, rest, header, limits)?))
             }
             (container, ..) => {
                 let grammar = match container {
@@ -162,7 +162,7 @@ impl InputFile {
                     (reader, text) = (again, Vec::new());
                 }
                 let state = StreamState::new(reader, grammar, text, limits).after(skip);
-                Source::Stream(Box::new(SharedStream::new(state)))
+                Access::Stream(Box::new(SharedStream::new(state)))
             }
         };
         let (progress, start) = (Progress::default(), start.unwrap_or(first));
@@ -183,8 +183,8 @@ impl InputFile {
     /// The stream that the file is, or that the rest of it is.
     pub(crate) fn stream(&self) -> Option<&SharedStream<StreamGrammar>> {
         match &self.source {
-            Source::Stream(stream) => Some(stream),
-            Source::Plain(_) | Source::Bgzf(_) | Source::Containers(_) => {
+            Access::Stream(stream) => Some(stream),
+            Access::Plain(_) | Access::Bgzf(_) | Access::Containers(_) => {
                 self.tail.get().map(|tail| &tail.stream)
             }
         }
@@ -197,8 +197,8 @@ impl InputFile {
     pub(crate) fn continue_as_stream(&self, place: FilePosition) -> u64 {
         let make = || {
             let first_index = match &self.source {
-                Source::Plain(chunks) | Source::Bgzf(chunks) => chunks.close(),
-                Source::Stream(_) | Source::Containers(_) => 0,
+                Access::Plain(chunks) | Access::Bgzf(chunks) => chunks.close(),
+                Access::Stream(_) | Access::Containers(_) => 0,
             };
             let reader = TextReader::new(self.input.clone(), place.raw);
             let reader = reader.with_text_before(place.raw_text);
@@ -223,20 +223,20 @@ impl InputFile {
             return stream.is_ended();
         }
         match &self.source {
-            Source::Bgzf(chunks) => {
+            Access::Bgzf(chunks) => {
                 let delivered = self.progress.delivered_blocks.load(Ordering::Acquire);
                 delivered == chunks.count() && !self.leaves_bgzf.load(Ordering::Relaxed)
             }
-            Source::Plain(chunks) => chunks.is_exhausted(),
-            Source::Containers(cram) => cram.is_ended(),
-            Source::Stream(_) => true,
+            Access::Plain(chunks) => chunks.is_exhausted(),
+            Access::Containers(cram) => cram.is_ended(),
+            Access::Stream(_) => true,
         }
     }
 
     /// The containers that the file has.
     pub(crate) fn containers(&self) -> Option<&CramInput> {
         match &self.source {
-            Source::Containers(cram) => Some(cram),
+            Access::Containers(cram) => Some(cram),
             _ => None,
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! A worker with nothing better to do calls [`ReadSource::fetch`]: it takes the next chunk of the
 //! input that lags, decompresses and parses it, and gets a block of reads. Blocks come in any
-//! order; [`SequenceCheck`] verifies them in order.
+//! order; [`BlockCheck`] verifies them in order.
 //!
 //! * Regular files of four-line FASTQ, plain or BGZF: claimed by one `fetch_add`, read and parsed
 //!   by all workers at the same time (`claims`).
@@ -48,7 +48,7 @@ use seqloom_format::fastq::ParseOptions;
 use seqloom_runtime::failure::lock;
 
 use self::claims::ClaimedChunk;
-use self::file::{InputFile, Progress, Source};
+use self::file::{Access, InputFile, Progress};
 use self::grammar::StreamGrammar;
 use self::opening::Opened;
 use self::parse::ParsedText;
@@ -63,7 +63,7 @@ use crate::input::{MAX_BLOCK_BYTES, POLL_TIME, poll};
 use crate::cram::ContainerScratch;
 
 pub use self::block::InputBlock;
-pub use self::check::SequenceCheck;
+pub use self::check::BlockCheck;
 pub use self::error::{Malformed, ReadsError};
 pub use self::opening::{Container, InputFormat};
 pub use self::options::SourceOptions;
@@ -275,7 +275,7 @@ impl ReadSource {
             return self.pull(file, stream);
         }
         match source {
-            Source::Plain(chunks) | Source::Bgzf(chunks) => {
+            Access::Plain(chunks) | Access::Bgzf(chunks) => {
                 let Some(index) = chunks.claim() else {
                     let is_over = self.files[file].is_exhausted();
                     return Ok(if is_over { Taken::Exhausted } else { Taken::Held });
@@ -283,8 +283,8 @@ impl ReadSource {
                 progress.claimed_blocks.fetch_add(1, Ordering::Relaxed);
                 self.read_claim(file, chunks, index, scratch)
             }
-            Source::Containers(cram) => self.pull_container(file, cram, scratch),
-            Source::Stream(_) => Ok(Taken::Exhausted),
+            Access::Containers(cram) => self.pull_container(file, cram, scratch),
+            Access::Stream(_) => Ok(Taken::Exhausted),
         }
     }
 
@@ -323,7 +323,7 @@ impl ReadSource {
         let (options, max_record_bytes) = (self.parse, *max_record_bytes);
         let chunk = ClaimedChunk { input, chunks, index, options, max_record_bytes };
         let parsed = match source {
-            Source::Bgzf(_) => {
+            Access::Bgzf(_) => {
                 let skip = start.text - start.raw_text;
                 claims::read_bgzf(chunk, skip, &mut block, &mut scratch.bgzf)?
             }
@@ -428,14 +428,14 @@ impl ReadSource {
     /// is within a BGZF block.
     pub(crate) fn first_text(&self, file: usize) -> u64 {
         let InputFile { start, source, .. } = &self.files[file];
-        if matches!(source, Source::Bgzf(_)) { start.raw_text } else { start.text }
+        if matches!(source, Access::Bgzf(_)) { start.raw_text } else { start.text }
     }
 
     /// Where the first chunk of `file` starts in the file; 0 where it is read front to back.
     pub(crate) fn first_raw(&self, file: usize) -> u64 {
         match &self.files[file].source {
-            Source::Plain(chunks) | Source::Bgzf(chunks) => chunks.range(0).start,
-            Source::Stream(_) | Source::Containers(_) => 0,
+            Access::Plain(chunks) | Access::Bgzf(chunks) => chunks.range(0).start,
+            Access::Stream(_) | Access::Containers(_) => 0,
         }
     }
 

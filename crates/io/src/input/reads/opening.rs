@@ -6,7 +6,7 @@ use seqloom_format::bam::{Header, HeaderError};
 use seqloom_format::fastq::{Grammar, detect_grammar};
 
 use super::error::ReadsError;
-use crate::cram::{self, BadContainer, HeaderFault, Reader};
+use crate::cram::{self, BadContainer, Consumer, HeaderFault};
 use crate::input::SAMPLE_BYTES;
 use crate::input::bam::{MAX_HEADER_BYTES, more_header_bytes};
 use crate::input::error::InputError;
@@ -115,7 +115,7 @@ impl Opening {
     ) -> Result<Option<Header>, ReadsError> {
         const HINT: &str = "check the file with `samtools view -H`";
         if container == Container::Cram {
-            return match cram::read_header(&self.text, ended, Reader::Reads) {
+            return match cram::read_header(&self.text, ended, Consumer::Reads) {
                 Ok(Some((header, bytes))) => Ok(Some(self.after_header(header, bytes))),
                 Ok(None) => {
                     let most = MAX_HEADER_BYTES + SAMPLE_BYTES;

@@ -10,13 +10,13 @@ use super::block::{Defect, Problem};
 use super::error::ReadsError;
 use super::unaligned::{ParsedRecords, read_records};
 use crate::input::claim::LookAhead;
-use crate::input::place::Place;
+use crate::input::extent::BlockExtent;
 use crate::input::stream::LARGE_BYTES;
 
 /// A block before it is known whose it is.
 #[derive(Debug, Default)]
 pub(crate) struct ParsedText {
-    pub(crate) place: Place,
+    pub(crate) place: BlockExtent,
     pub(crate) records: u64,
     pub(crate) lines: u64,
     pub(crate) bases: u64,
@@ -76,7 +76,7 @@ pub(crate) fn parse_piece(
     options: ParseOptions,
 ) -> ParsedText {
     let len = block.bytes.len();
-    let place = Place { own_bytes: len as u64, first: Some(0), ..Place::default() };
+    let place = BlockExtent { own_bytes: len as u64, first: Some(0), ..BlockExtent::default() };
     let mut text = ParsedText { place, ..ParsedText::default() };
     // Every piece is cut so that its end may be taken for the end of the input.
     let range = TextRange { from: 0, limit: len, at_eof: true };
@@ -92,7 +92,7 @@ pub(crate) fn parse_piece(
 pub(crate) fn parse_bam_piece(text: &[u8], block: &mut ReadBlock, names: ReadNames) -> ParsedText {
     let ParsedRecords { records, bases, aligned, defect } = read_records(text, block, names);
     let own_bytes = text.len() as u64;
-    let place = Place { own_bytes, first: Some(0), end: own_bytes, ..Place::default() };
+    let place = BlockExtent { own_bytes, first: Some(0), end: own_bytes, ..BlockExtent::default() };
     ParsedText { place, records, lines: 0, bases, aligned, defect }
 }
 

@@ -11,7 +11,7 @@ use std::sync::Mutex;
 
 use super::{
     AlignmentError, AlignmentFetch, AlignmentOptions, AlignmentScratch, AlignmentSource,
-    RecordBlock, RecordCheck,
+    BlockCheck, RecordBlock,
 };
 use crate::input::test_file::{TestFile, file};
 
@@ -65,7 +65,7 @@ fn collect(source: &AlignmentSource, threads: usize) -> Result<Vec<Stream>, Alig
     let mut blocks = fetch_all(source, threads)?;
     let mut streams = Vec::new();
     for input in 0..source.headers().len() {
-        let mut check = RecordCheck::new(source, input);
+        let mut check = BlockCheck::new(source, input);
         let mut bytes = Vec::new();
         let mut ended = false;
         for index in 0.. {

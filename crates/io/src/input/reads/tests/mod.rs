@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use seqloom_format::bgzf::{BlockCompressor, EOF_BLOCK};
 
-use super::{Fetch, FetchScratch, InputBlock, Malformed, ReadSource, SequenceCheck};
+use super::{BlockCheck, Fetch, FetchScratch, InputBlock, Malformed, ReadSource};
 use super::{ReadsError, SourceOptions};
 use crate::input::test_file::{TestFile, file};
 
@@ -51,7 +51,7 @@ fn options(block_bytes: usize) -> SourceOptions {
 /// The files of a source: blocks that came before their turn, and the reads of those before.
 struct Files {
     waiting: BTreeMap<(usize, u64), InputBlock>,
-    checks: Vec<SequenceCheck>,
+    checks: Vec<BlockCheck>,
     reads: Vec<Vec<Read>>,
     ended: Vec<bool>,
     failure: Option<ReadsError>,
@@ -84,7 +84,7 @@ fn collect(source: &ReadSource, threads: usize) -> Result<Vec<Vec<Read>>, ReadsE
     let files = source.files();
     let files = Mutex::new(Files {
         waiting: BTreeMap::new(),
-        checks: (0..files).map(|file| SequenceCheck::new(source, file)).collect(),
+        checks: (0..files).map(|file| BlockCheck::new(source, file)).collect(),
         reads: vec![Vec::new(); files],
         ended: vec![false; files],
         failure: None,

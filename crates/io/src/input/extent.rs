@@ -5,7 +5,7 @@
 /// byte before it (the first record: to block 0), so that a block knows its records without
 /// knowing its predecessor. All offsets count from the chunk's start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct BlockExtent {
     pub(crate) own_bytes: u64,
     /// Start of the block's first record, `None` if it has none.
     pub(crate) first: Option<u64>,
