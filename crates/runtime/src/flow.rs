@@ -1,5 +1,6 @@
-//! The one loop of all flows: each worker takes the next task of a scheduler and performs it, until
-//! there is none or the flow has failed.
+//! The loop of flows that read input: each worker takes the next task of a scheduler and performs
+//! it, until there is none or the flow has failed. What is there before the workers start needs no
+//! scheduler: [`pool::for_each`].
 //!
 //! A flow is what its tasks are and how one is performed ([`Flow`]); what is next is its
 //! scheduler's to say, a value without threads ([`schedule`](crate::schedule)). The scheduler is

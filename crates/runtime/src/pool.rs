@@ -2,6 +2,8 @@
 //!
 //! [`run`] starts `threads` workers, gives each its index, and returns when all are done. A worker
 //! that returns an error or panics stops the others at their next look at the failure latch.
+//! [`for_each`] is the loop of workers that take one piece of what is there after the other; what
+//! reads an input is a [`flow`](crate::flow).
 
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -103,6 +105,43 @@ where
         }
     });
     failure.take().map_or(Ok(()), Err)
+}
+
+/// Hands each of `items` to one of `threads` workers, in turn, until there is none or the work has
+/// failed; no more workers than items are started. Gives what they have worked with, in no order:
+/// where each has counted for itself, that is to be summed.
+///
+/// Items should be worth a lock each: their iterator is behind one. `watch` is [`run`]'s.
+///
+/// # Errors
+/// The first error or panic of any worker, or [`Stopped::Interrupted`].
+pub fn for_each<I, W, E>(
+    threads: NonZeroUsize,
+    items: I,
+    watch: &dyn Fn() -> bool,
+    worker: impl Fn(usize) -> Result<W, E> + Sync,
+    work: impl Fn(&mut W, I::Item) -> Result<(), E> + Sync,
+) -> Result<Vec<W>, E>
+where
+    I: Iterator + Send,
+    W: Send,
+    E: From<Stopped> + Send,
+{
+    let most = items.size_hint().1.map(|most| NonZeroUsize::new(most).unwrap_or(NonZeroUsize::MIN));
+    let threads = most.map_or(threads, |most| threads.min(most));
+    let (items, workers) = (Mutex::new(items), Mutex::new(Vec::new()));
+    let failure = Failure::<E>::default();
+    let next = || if failure.stopped() { None } else { lock(&items).next() };
+    let work = |index| {
+        let mut own = worker(index)?;
+        while let Some(item) = next() {
+            work(&mut own, item)?;
+        }
+        lock(&workers).push(own);
+        Ok(())
+    };
+    run(threads, &failure, || (), watch, work)?;
+    Ok(workers.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// Where the start of threads came to an end.
@@ -227,6 +266,33 @@ mod tests {
         assert_eq!(run_one(|| 7).unwrap(), 7);
         let fallen = run_one(|| assert!(std::hint::black_box(false), "it fell over"));
         assert_eq!(message(fallen), "a worker panicked: it fell over");
+    }
+
+    #[test]
+    fn every_item_is_taken_once_by_no_more_workers_than_there_are_items() {
+        fn t(items: u32, most_workers: usize) {
+            let add = |sum: &mut u32, item| {
+                *sum += item;
+                Ok::<(), Stopped>(())
+            };
+            let sums = for_each(FOUR, 0..items, &nothing_to_watch, |_| Ok(0), add).unwrap();
+            assert_eq!(sums.len(), most_workers, "{items}");
+            assert_eq!(sums.iter().sum::<u32>(), (0..items).sum::<u32>());
+        }
+        t(0, 1);
+        t(3, 3);
+        t(1000, 4);
+    }
+
+    #[test]
+    fn no_item_is_taken_after_a_failure() {
+        let endless = std::iter::repeat(());
+        let work = |taken: &mut u32, ()| {
+            *taken += 1;
+            if *taken == 7 { Err(Stopped::Panic("no disk".to_owned())) } else { Ok(()) }
+        };
+        let outcome = for_each(FOUR, endless, &nothing_to_watch, |_| Ok(0), work);
+        assert_eq!(message(outcome.map(drop)), "no disk");
     }
 
     #[test]

@@ -10,10 +10,7 @@ use std::fs::File;
 use std::io;
 use std::num::NonZeroUsize;
 use std::os::unix::fs::FileExt;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use seqloom_runtime::failure::{Failure, lock};
 use seqloom_runtime::pool;
 
 use super::error::BuildError;
@@ -209,7 +206,7 @@ pub(crate) struct RowWriter<'a> {
     file: &'a File,
     threads: NonZeroUsize,
     io_error: &'a (dyn Fn(io::Error) -> BuildError + Sync),
-    slots: Vec<Mutex<Stripe>>,
+    slots: Vec<Stripe>,
     next_block: u64,
     /// Symbols in the rows before `next_block`.
     before: [u64; 4],
@@ -226,7 +223,7 @@ impl<'a> RowWriter<'a> {
     ) -> Self {
         let stripes = layout.blocks().div_ceil(STRIPE_BLOCKS);
         let wave = stripes.min((threads.get() * STRIPES_PER_WORKER) as u64);
-        let slots = (0..wave).map(|_| Mutex::default()).collect();
+        let slots = (0..wave).map(|_| Stripe::default()).collect();
         let (next_block, before, sentinel_row) = (0, [0; 4], None);
         Self { layout, file, threads, io_error, slots, next_block, before, sentinel_row }
     }
@@ -246,15 +243,15 @@ impl<'a> RowWriter<'a> {
         while self.next_block < end_block {
             let first = self.next_block;
             let stripes = (end_block - first).div_ceil(STRIPE_BLOCKS);
-            let used = &self.slots[..stripes.min(self.slots.len() as u64) as usize];
+            let wave = stripes.min(self.slots.len() as u64) as usize;
+            let used = &mut self.slots[..wave];
             for_each(self.threads, used, &|index, stripe| {
                 let block = first + index as u64 * STRIPE_BLOCKS;
                 let blocks = STRIPE_BLOCKS.min(end_block - block);
                 encode_stripe(layout, rows, block, blocks, stripe);
                 Ok(())
             })?;
-            for slot in used {
-                let mut stripe = lock(slot);
+            for stripe in &mut *used {
                 stripe.before = self.before;
                 for (sum, count) in self.before.iter_mut().zip(stripe.counts) {
                     *sum += count;
@@ -299,27 +296,12 @@ fn write_ends(layout: Layout, counts: [u64; 5], sentinel_row: u64, file: &File) 
 /// Runs `work` once on each stripe, on `threads` workers.
 fn for_each(
     threads: NonZeroUsize,
-    stripes: &[Mutex<Stripe>],
+    stripes: &mut [Stripe],
     work: &(dyn Fn(usize, &mut Stripe) -> Result<(), BuildError> + Sync),
 ) -> Result<(), BuildError> {
-    let next = AtomicUsize::new(0);
-    let failure = Failure::default();
-    let workers = threads.min(NonZeroUsize::new(stripes.len()).unwrap_or(NonZeroUsize::MIN));
-    pool::run(
-        workers,
-        &failure,
-        || (),
-        &|| true,
-        |_| {
-            while !failure.stopped() {
-                // Relaxed: every number is given once; the stripe is under its lock.
-                let index = next.fetch_add(1, Ordering::Relaxed);
-                let Some(stripe) = stripes.get(index) else { break };
-                work(index, &mut lock(stripe))?;
-            }
-            Ok(())
-        },
-    )
+    let stripes = stripes.iter_mut().enumerate();
+    let work = |(): &mut (), (index, stripe)| work(index, stripe);
+    pool::for_each(threads, stripes, &|| true, |_| Ok(()), work).map(drop)
 }
 
 #[cfg(test)]

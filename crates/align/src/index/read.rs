@@ -5,10 +5,8 @@ use std::fs::File;
 use std::io;
 use std::num::NonZeroUsize;
 use std::os::unix::fs::FileExt;
-use std::sync::{Mutex, PoisonError};
 
 use bytemuck::Pod;
-use seqloom_runtime::failure::Failure;
 use seqloom_runtime::placement::ask_for_huge_pages;
 use seqloom_runtime::pool::{self, Stopped};
 
@@ -53,27 +51,13 @@ impl Parts {
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut values);
         let (start, size) = (self.at, bytes.len());
         let pieces = (start..).step_by(PIECE_BYTES).zip(bytes.chunks_mut(PIECE_BYTES));
-        self.read(Mutex::new(pieces), size.div_ceil(PIECE_BYTES))?;
+        let read = |(): &mut (), (at, piece): (u64, &mut [u8])| {
+            self.file.read_exact_at(piece, at).map_err(Failed)
+        };
+        pool::for_each(self.threads, pieces, &|| true, |_| Ok(()), read)
+            .map_err(|Failed(error)| error)?;
         self.at += size as u64;
         Ok(values)
-    }
-
-    /// Reads pieces of memory, each from its place in the file.
-    fn read<'a>(
-        &self,
-        pieces: Mutex<impl Iterator<Item = (u64, &'a mut [u8])> + Send>,
-        count: usize,
-    ) -> io::Result<()> {
-        let Some(threads) = NonZeroUsize::new(count.min(self.threads.get())) else { return Ok(()) };
-        let failure = Failure::default();
-        let next = || pieces.lock().unwrap_or_else(PoisonError::into_inner).next();
-        let work = |_| {
-            while let (false, Some((at, piece))) = (failure.stopped(), next()) {
-                self.file.read_exact_at(piece, at).map_err(Failed)?;
-            }
-            Ok(())
-        };
-        pool::run(threads, &failure, || (), &|| true, work).map_err(|Failed(error)| error)
     }
 }
 

@@ -2,10 +2,9 @@
 //! final duplicate flag. Nothing is taken out of the stores. This is where recalibration counts.
 
 use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use seqloom_format::bam::RecordRef;
-use seqloom_runtime::failure::Failure;
 use seqloom_runtime::pool;
 
 use super::hooks::{RecordVisitor, VisitorSource};
@@ -24,14 +23,6 @@ pub struct CountingPassOptions<'a> {
     pub watch: &'a dyn Fn() -> bool,
 }
 
-/// Sealed chunks of one partition.
-struct PartitionChunks<'a> {
-    store: &'a ChunkStore<'a>,
-    partition: usize,
-    /// Number of its first chunk, counted over all regions.
-    first_chunk: usize,
-}
-
 /// Shows every one of `records` to the visitor of some worker. Chunks in memory are read in
 /// place, spilled ones read back one at a time per worker; all stay where they are. Nothing may be
 /// appended meanwhile.
@@ -43,46 +34,31 @@ pub(crate) fn counting_pass(
     options: &CountingPassOptions<'_>,
     visitors: &dyn VisitorSource,
 ) -> Result<(), FinishError> {
-    let (regions, chunks) = regions(records.stores);
-    let next = AtomicUsize::new(0);
-    let failure = Failure::default();
     let (marks, seen) = (records.marks, options.records);
-    let work = |_| {
-        let mut visitor = visitors.visitor();
-        let mut scratch = StoreScratch::new()?;
-        while !failure.stopped() {
-            // Relaxed: every number is given once; chunks were closed before the workers began.
-            let chunk = next.fetch_add(1, Ordering::Relaxed);
-            if chunk >= chunks {
-                return visitor.finish().map_err(FinishError::Hook);
-            }
-            let after = regions.partition_point(|region| region.first_chunk <= chunk);
-            let Some(region) = regions[..after].last() else { continue };
-            let index = chunk - region.first_chunk;
-            let (store, partition) = (region.store, region.partition);
-            store.visit_chunk(partition, index, &mut scratch, |bytes| {
-                show(bytes, marks, seen, visitor.as_mut())
-            })?;
-        }
-        Ok(())
-    };
-    pool::run(options.threads, &failure, || (), options.watch, work)
+    let worker = |_| Ok::<_, FinishError>((visitors.visitor(), StoreScratch::new()?));
+    let workers = pool::for_each(
+        options.threads,
+        chunks(records.stores),
+        options.watch,
+        worker,
+        |(visitor, scratch), (store, partition, index)| {
+            let show = |bytes: &mut [u8]| show(bytes, marks, seen, visitor.as_mut());
+            store.visit_chunk(partition, index, scratch, show)
+        },
+    )?;
+    workers.into_iter().try_for_each(|(visitor, _)| visitor.finish().map_err(FinishError::Hook))
 }
 
-/// Closes all chunks and numbers them.
-fn regions<'a>(stores: &[&'a ChunkStore<'a>]) -> (Vec<PartitionChunks<'a>>, usize) {
-    let (mut regions, mut first_chunk) = (Vec::new(), 0);
-    for &store in stores {
-        for partition in 0..store.partitions() {
-            store.close(partition);
-            let chunks = store.sealed_chunks(partition);
-            if chunks > 0 {
-                regions.push(PartitionChunks { store, partition, first_chunk });
-                first_chunk += chunks;
-            }
-        }
-    }
-    (regions, first_chunk)
+/// Each chunk, closed: its store, partition, and number there.
+fn chunks<'a>(
+    stores: &[&'a ChunkStore<'a>],
+) -> impl Iterator<Item = (&'a ChunkStore<'a>, usize, usize)> {
+    let partitions =
+        |&store: &&'a ChunkStore<'a>| (0..store.partitions()).map(move |it| (store, it));
+    stores.iter().flat_map(partitions).flat_map(|(store, partition)| {
+        store.close(partition);
+        (0..store.sealed_chunks(partition)).map(move |index| (store, partition, index))
+    })
 }
 
 fn show(

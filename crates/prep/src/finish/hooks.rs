@@ -56,7 +56,7 @@ impl RunError for HookError {
 /// Looks at records on behalf of one worker.
 ///
 /// Which worker sees a record, and when, is chance: what visitors count must not depend on it.
-pub trait RecordVisitor {
+pub trait RecordVisitor: Send {
     /// Takes a record with its final flags.
     ///
     /// # Errors

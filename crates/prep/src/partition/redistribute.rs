@@ -10,13 +10,13 @@
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use seqloom_format::bam::{RecordError, RecordRef};
 use seqloom_format::{MalformedState, Persist};
 use seqloom_io::spill::SpillError;
 use seqloom_runtime::error::{Class, Place, RunError};
-use seqloom_runtime::failure::{Failure, lock};
+use seqloom_runtime::failure::lock;
 use seqloom_runtime::pool::{self, Stopped};
 
 use crate::duplicates::mix;
@@ -279,35 +279,26 @@ impl Placer for ByNumber<'_> {
 }
 
 /// Moves all records of one store to another, each where the `placer` of the worker says.
-fn move_all<P: Placer>(
+fn move_all<P: Placer + Send>(
     from: &ChunkStore<'_>,
     to: &ChunkStore<'_>,
     placer: impl Fn() -> P + Sync,
     resources: &PhaseResources<'_, '_>,
 ) -> Result<(), RedistributeError> {
     let &PhaseResources { backing, threads, watch } = resources;
-    let next = AtomicUsize::new(0);
-    let failure = Failure::default();
-    let work = |_| {
-        let (mut placer, mut scratch) = (placer(), StoreScratch::new()?);
-        while !failure.stopped() {
-            // Relaxed: every number is given once; the chunks are under locks.
-            let source = next.fetch_add(1, Ordering::Relaxed);
-            if source >= from.partitions() {
-                break;
+    let worker = |_| Ok((placer(), StoreScratch::new()?));
+    pool::for_each(threads, 0..from.partitions(), watch, worker, |(placer, scratch), source| {
+        for chunk in from.take(source) {
+            let loaded = chunk.load(backing, scratch)?;
+            for (_, ordinal, body) in frames(&loaded.bytes) {
+                let partition = placer.place(ordinal, body)?;
+                to.append(partition, &[&frame_of(ordinal, body), body], scratch)?;
             }
-            for chunk in from.take(source) {
-                let loaded = chunk.load(backing, &mut scratch)?;
-                for (_, ordinal, body) in frames(&loaded.bytes) {
-                    let partition = placer.place(ordinal, body)?;
-                    to.append(partition, &[&frame_of(ordinal, body), body], &mut scratch)?;
-                }
-            }
-            placer.moved(to);
         }
+        placer.moved(to);
         Ok(())
-    };
-    pool::run(threads, &failure, || (), watch, work)
+    })
+    .map(drop)
 }
 
 #[cfg(test)]

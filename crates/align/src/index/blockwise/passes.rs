@@ -15,7 +15,7 @@ use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use seqloom_runtime::failure::{Failure, lock};
+use seqloom_runtime::failure::lock;
 use seqloom_runtime::pool;
 
 use super::super::error::BuildError;
@@ -351,26 +351,22 @@ impl<'a> Workers<'a> {
             }
         }
         tasks.sort_by_key(|(part, _)| std::cmp::Reverse(part.len()));
-        let tasks: Vec<_> = tasks.into_iter().map(|task| Mutex::new(Some(task))).collect();
-        let next = AtomicUsize::new(0);
-        let (sorting, sorted) = (&self.sorting, &self.sorted);
-        self.run(|_, worker, failure| {
-            // Relaxed: every number is given once; the task is under its lock.
-            while let Some(task) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let Some((mut part, sizes)) = lock(task).take() else { continue };
+        let (sorting, sorted, workers) = (&self.sorting, &self.sorted, &self.workers);
+        self.for_each(
+            tasks.into_iter(),
+            |index| &workers[index],
+            |worker, (mut part, sizes)| {
+                let scratch = &mut lock(worker).scratch;
                 for &size in sizes {
                     let Some(bin) = part.split_off_mut(..size as usize) else {
                         return Err(bug("bins overlap"));
                     };
-                    sort_bin(sorting, bin, &mut worker.scratch);
+                    sort_bin(sorting, bin, scratch);
                     sorted.fetch_add(size, Ordering::Relaxed);
-                    if failure.stopped() {
-                        return Ok(());
-                    }
                 }
-            }
-            Ok(())
-        })
+                Ok(())
+            },
+        )
     }
 
     /// Has every worker do `work` with its slice of the text.
@@ -381,34 +377,32 @@ impl<'a> Workers<'a> {
     ) -> Result<(), BuildError> {
         let (symbols, unit) = (self.sorting.text.symbols(), search.unit());
         let (parts, scanned) = (self.workers.len(), &self.scanned);
-        self.run(|index, worker, _| {
-            let slice = slice(symbols, index, parts, unit);
-            let length = slice.end - slice.start;
-            work(index, worker, slice);
-            scanned.fetch_add(length, Ordering::Relaxed);
-            Ok(())
-        })
+        self.for_each(
+            self.workers.iter().enumerate(),
+            |_| (),
+            |(), (index, worker)| {
+                let slice = slice(symbols, index, parts, unit);
+                let length = slice.end - slice.start;
+                work(index, &mut lock(worker), slice);
+                scanned.fetch_add(length, Ordering::Relaxed);
+                Ok(())
+            },
+        )
     }
 
-    /// Runs `work` on all workers.
-    fn run(
+    /// As [`pool::for_each`], with progress.
+    fn for_each<I: Iterator + Send, W: Send>(
         &self,
-        work: impl Fn(usize, &mut Worker, &Failure<BuildError>) -> Result<(), BuildError> + Sync,
+        items: I,
+        own: impl Fn(usize) -> W + Sync,
+        work: impl Fn(&mut W, I::Item) -> Result<(), BuildError> + Sync,
     ) -> Result<(), BuildError> {
-        let failure = Failure::default();
-        let workers = &self.workers;
-        let threads = NonZeroUsize::new(workers.len()).unwrap_or(NonZeroUsize::MIN);
+        let threads = NonZeroUsize::new(self.workers.len()).unwrap_or(NonZeroUsize::MIN);
         let watch = || {
             (self.progress)(self.done());
             true
         };
-        pool::run(
-            threads,
-            &failure,
-            || (),
-            &watch,
-            |index| work(index, &mut lock(&workers[index]), &failure),
-        )
+        pool::for_each(threads, items, &watch, |index| Ok(own(index)), work).map(drop)
     }
 
     /// The part of all suffixes that is done, 0 to 1; of the running pass the scan counts as much

@@ -7,9 +7,7 @@
 use std::mem;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
-use seqloom_runtime::failure::Failure;
 use seqloom_runtime::pool;
 
 use super::super::error::BuildError;
@@ -123,22 +121,12 @@ fn flag_parts(
         pieces.push(piece);
         rest = others;
     }
-    let pieces = Mutex::new(pieces.into_iter());
-    let next = || pieces.lock().unwrap_or_else(PoisonError::into_inner).next();
-    let failure = Failure::default();
-    pool::run(
-        threads,
-        &failure,
-        || (),
-        &|| true,
-        |_| {
-            while let (false, Some(piece)) = (failure.stopped(), next()) {
-                piece.sort_unstable();
-                flag_equal(piece, flags);
-            }
-            Ok(())
-        },
-    )
+    let work = |(): &mut (), piece: &mut [u64]| {
+        piece.sort_unstable();
+        flag_equal(piece, flags);
+        Ok(())
+    };
+    pool::for_each(threads, pieces.into_iter(), &|| true, |_| Ok(()), work).map(drop)
 }
 
 /// Sets the flags of the places whose k-mers are found more than once in a sorted part.

@@ -6,12 +6,9 @@
 //! with more than four N are none; what is after the last window of a sequence has GC 0.
 
 use std::num::NonZeroUsize;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use seqloom_format::bam::Flags;
 use seqloom_format::persist_fields;
-use seqloom_runtime::failure::{Failure, lock};
 use seqloom_runtime::pool::{self, Stopped};
 
 use super::observed::Observed;
@@ -132,33 +129,19 @@ impl GcWindows {
     /// # Errors
     /// A worker panics or cannot be started.
     pub fn count(reference: &ReferenceSequences, threads: NonZeroUsize) -> Result<Self, Stopped> {
-        let pieces: Vec<(&[u8], usize, usize)> = reference
-            .all()
-            .flat_map(|bases| {
-                let end = windows_end(bases);
-                (1..end).step_by(PIECE).map(move |from| (bases, from, (from + PIECE).min(end)))
-            })
-            .collect();
-        let (next, failure) = (AtomicUsize::new(0), Failure::<Stopped>::default());
-        let total = Mutex::new([0_u64; BINS]);
-        pool::run(
-            threads,
-            &failure,
-            || (),
-            &|| true,
-            |_| {
-                let mut counts = [0_u64; BINS];
-                // Relaxed: every number is given once; pieces were made before the workers began.
-                while let Some(&(bases, from, end)) =
-                    pieces.get(next.fetch_add(1, Ordering::Relaxed))
-                {
-                    count_windows(bases, from, end, &mut counts);
-                }
-                lock(&total).iter_mut().zip(counts).for_each(|(sum, more)| *sum += more);
-                Ok(())
-            },
-        )?;
-        let total = *lock(&total);
+        let pieces = reference.all().flat_map(|bases| {
+            let end = windows_end(bases);
+            (1..end).step_by(PIECE).map(move |from| (bases, from, (from + PIECE).min(end)))
+        });
+        let work = |counts: &mut [u64; BINS], (bases, from, end)| {
+            count_windows(bases, from, end, counts);
+            Ok::<(), Stopped>(())
+        };
+        let workers = pool::for_each(threads, pieces, &|| true, |_| Ok([0; BINS]), work)?;
+        let mut total = [0; BINS];
+        for counts in workers {
+            total.iter_mut().zip(counts).for_each(|(sum, more)| *sum += more);
+        }
         Ok(Self(total))
     }
 }

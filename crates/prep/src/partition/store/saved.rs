@@ -1,12 +1,12 @@
 //! Stores that outlive the process: all chunks in the spill file, and where they are there.
 
 use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
 use seqloom_format::{MalformedState, Persist, persist_fields};
 use seqloom_io::spill::{Content, SpillError, SpillExtent};
 use seqloom_runtime::error::{Class, Place, RunError};
-use seqloom_runtime::failure::{Failure, lock};
+use seqloom_runtime::failure::lock;
 use seqloom_runtime::pool::{self, Stopped};
 
 use super::{Backing, Chunk, ChunkStore, MAX_PARTITIONS, StoreScratch};
@@ -111,30 +111,12 @@ pub fn write_out(
     threads: NonZeroUsize,
     watch: &dyn Fn() -> bool,
 ) -> Result<(), WriteOutError> {
-    let mut all = Vec::new();
-    for &store in stores {
-        all.extend((0..store.partitions()).map(|partition| (store, partition)));
-    }
-    let next = AtomicUsize::new(0);
-    let failure = Failure::default();
-    pool::run(
-        threads,
-        &failure,
-        || (),
-        watch,
-        |_| {
-            let mut scratch = StoreScratch::new()?;
-            while !failure.stopped() {
-                // Relaxed: every number is given once; the chunks are under locks.
-                let Some(&(store, partition)) = all.get(next.fetch_add(1, Ordering::Relaxed))
-                else {
-                    break;
-                };
-                store.write_out_partition(partition, &mut scratch)?;
-            }
-            Ok(())
-        },
-    )
+    let all = stores.iter().flat_map(|&it| (0..it.partitions()).map(move |number| (it, number)));
+    let worker = |_| Ok(StoreScratch::new()?);
+    pool::for_each(threads, all, watch, worker, |scratch, (store, partition)| {
+        Ok(store.write_out_partition(partition, scratch)?)
+    })
+    .map(drop)
 }
 
 impl<'a> ChunkStore<'a> {
