@@ -22,10 +22,10 @@ use seqloom_format::{Persist, persist_fields};
 use seqloom_io::spill::{Content, SpillError, SpillExtent, SpillFile, SpillScratch};
 use seqloom_io::{Output, OutputError};
 use seqloom_runtime::error::{Class, Place, RunError};
-use seqloom_runtime::failure::{Failure, lock};
+use seqloom_runtime::failure::lock;
 use seqloom_runtime::memory::Ledger;
 use seqloom_runtime::order::Ordered;
-use seqloom_runtime::pool::{self, Stopped};
+use seqloom_runtime::pool::Stopped;
 use seqloom_runtime::turnstile::Turnstile;
 
 use crate::duplicates::metrics::DuplicationCounters;
@@ -182,28 +182,19 @@ pub fn write(
     let stores = collected.stores().iter().map(|_| Vec::new()).collect();
     let written = Mutex::new(Written { out, stores });
     let turnstile = Turnstile::new(&backing.ledger, IN_FLIGHT_PER_WORKER * threads.get());
-    let (ordered, failure) = (Ordered::default(), Failure::default());
+    let ordered = Ordered::default();
     // Chunks read back, their entries in order, and what does not compress.
     let cost = |ticket: u64| tasks.get(usize::try_from(ticket).ok()?).map(|it| 4 * it.bytes);
-    pool::run(
-        threads,
-        &failure,
-        || turnstile.close(),
-        watch,
-        |_| {
-            let mut scratch = PackScratch::new()?;
-            while let Some(pass) = turnstile.enter(cost) {
-                let index = pass.ticket() as usize;
-                let packed = pack(index, &tasks[index], backing, &mut scratch)?;
-                ordered.deposit(pass.ticket(), (packed, pass), |(packed, pass)| {
-                    lock(&written).append(packed, &tasks)?;
-                    drop(pass);
-                    Ok::<_, ExchangeError>(())
-                })?;
-            }
+    let worker = |_| Ok(PackScratch::new()?);
+    turnstile.run(threads, watch, cost, worker, |scratch, pass| {
+        let index = pass.ticket() as usize;
+        let packed = pack(index, &tasks[index], backing, scratch)?;
+        ordered.deposit(pass.ticket(), (packed, pass), |(packed, pass)| {
+            lock(&written).append(packed, &tasks)?;
+            drop(pass);
             Ok::<_, ExchangeError>(())
-        },
-    )?;
+        })
+    })?;
     let Written { out, stores } =
         written.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     let mut stores = stores.into_iter();

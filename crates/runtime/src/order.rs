@@ -136,7 +136,6 @@ mod tests {
 #[cfg(all(test, loom))]
 mod models {
     use super::*;
-    use crate::monitor::Monitor;
     use loom::sync::Arc;
 
     #[test]
@@ -165,27 +164,6 @@ mod models {
                 }
             }
             assert_eq!(*log.lock().unwrap(), [0, 1, 2]);
-        });
-    }
-
-    /// A worker that must wait until it is next is woken by whoever commits the one before, as the
-    /// finish phase has it.
-    #[test]
-    fn the_turn_comes() {
-        loom::model(|| {
-            let ordered = Arc::new(Ordered::default());
-            let turn = Arc::new(Monitor::new(()));
-            let waiting = {
-                let (ordered, turn) = (ordered.clone(), turn.clone());
-                loom::thread::spawn(move || {
-                    turn.wait_for(|()| (ordered.committed() == 1).then_some(()));
-                    ordered.deposit(1, (), |()| Ok::<_, ()>(())).unwrap();
-                })
-            };
-            ordered.deposit(0, (), |()| Ok::<_, ()>(())).unwrap();
-            turn.wake_all();
-            waiting.join().unwrap();
-            assert_eq!(ordered.committed(), 2);
         });
     }
 }

@@ -23,6 +23,9 @@ pub enum Stopped {
     /// The run was interrupted from outside.
     #[error("interrupted")]
     Interrupted,
+    /// Another worker has failed: that error is the run's.
+    #[error("another worker has failed")]
+    ByAnother,
     /// The input ended although parts of it are missing.
     #[error("the input ended before its last block was delivered")]
     Incomplete,
@@ -31,7 +34,7 @@ pub enum Stopped {
 impl RunError for Stopped {
     fn class(&self) -> Class {
         match self {
-            Self::Panic(_) | Self::Incomplete => Class::Bug,
+            Self::Panic(_) | Self::ByAnother | Self::Incomplete => Class::Bug,
             Self::Interrupted => Class::Interrupted,
         }
     }
@@ -129,18 +132,35 @@ where
 {
     let most = items.size_hint().1.map(|most| NonZeroUsize::new(most).unwrap_or(NonZeroUsize::MIN));
     let threads = most.map_or(threads, |most| threads.min(most));
-    let (items, workers) = (Mutex::new(items), Mutex::new(Vec::new()));
-    let failure = Failure::<E>::default();
-    let next = || if failure.stopped() { None } else { lock(&items).next() };
+    let items = Mutex::new(items);
+    take_all(threads, || lock(&items).next(), || (), watch, worker, work)
+}
+
+/// The loop of [`for_each`], wherever items come from: `next` gives one, or nothing when there is
+/// no more. `wake` ends those who wait in it when the work has failed.
+pub(crate) fn take_all<I, W, E>(
+    threads: NonZeroUsize,
+    next: impl Fn() -> Option<I> + Sync,
+    wake: impl Fn() + Sync,
+    watch: &dyn Fn() -> bool,
+    worker: impl Fn(usize) -> Result<W, E> + Sync,
+    work: impl Fn(&mut W, I) -> Result<(), E> + Sync,
+) -> Result<Vec<W>, E>
+where
+    W: Send,
+    E: From<Stopped> + Send,
+{
+    let (workers, failure) = (Mutex::new(Vec::new()), Failure::<E>::default());
+    let item = || if failure.stopped() { None } else { next() };
     let work = |index| {
         let mut own = worker(index)?;
-        while let Some(item) = next() {
+        while let Some(item) = item() {
             work(&mut own, item)?;
         }
         lock(&workers).push(own);
         Ok(())
     };
-    run(threads, &failure, || (), watch, work)?;
+    run(threads, &failure, wake, watch, work)?;
     Ok(workers.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 

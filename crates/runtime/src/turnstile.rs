@@ -5,14 +5,19 @@
 //! inside; when nobody is inside, the next one enters whatever it costs, so that work always goes
 //! on. Since tickets are given in order, whoever waits for an earlier ticket waits for somebody who
 //! is inside.
+//!
+//! [`Turnstile::run`] is the loop of workers that do a ticket after the other.
 
 #[cfg(loom)]
 use loom::sync::{Condvar, Mutex, MutexGuard};
+use std::num::NonZeroUsize;
 use std::sync::PoisonError;
 #[cfg(not(loom))]
 use std::sync::{Condvar, Mutex, MutexGuard};
 
 use crate::memory::Ledger;
+use crate::pool::{self, Stopped};
+use crate::trace::Stage;
 
 #[derive(Debug)]
 struct Inside {
@@ -26,6 +31,7 @@ struct Inside {
 pub struct Turnstile<'a> {
     ledger: &'a Ledger,
     max_inside: usize,
+    wait: Option<&'a Stage>,
     inside: Mutex<Inside>,
     changed: Condvar,
 }
@@ -36,9 +42,39 @@ impl<'a> Turnstile<'a> {
         Self {
             ledger,
             max_inside: max_inside.max(1),
+            wait: None,
             inside: Mutex::new(Inside { next: 0, count: 0, closed: false }),
             changed: Condvar::new(),
         }
+    }
+
+    /// The same, booking the time that workers wait for tickets.
+    #[must_use]
+    pub fn timing(self, wait: &'a Stage) -> Self {
+        Self { wait: Some(wait), ..self }
+    }
+
+    /// Has `threads` workers do `work` for each ticket, from 0 to the first without a cost (see
+    /// [`Turnstile::enter`]). Gives what they have worked with, in no order. `watch` is that of
+    /// [`pool::run`].
+    ///
+    /// # Errors
+    /// The first error or panic of any worker, or [`Stopped::Interrupted`].
+    pub fn run<'t, W, E>(
+        &'t self,
+        threads: NonZeroUsize,
+        watch: &dyn Fn() -> bool,
+        cost_bytes: impl Fn(u64) -> Option<u64> + Sync,
+        worker: impl Fn(usize) -> Result<W, E> + Sync,
+        work: impl Fn(&mut W, Admission<'t>) -> Result<(), E> + Sync,
+    ) -> Result<Vec<W>, E>
+    where
+        W: Send,
+        E: From<Stopped> + Send,
+    {
+        let enter = || self.enter(&cost_bytes);
+        let next = || self.wait.map_or_else(enter, |stage| stage.time(enter));
+        pool::take_all(threads, next, || self.close(), watch, worker, work)
     }
 
     fn inside(&self) -> MutexGuard<'_, Inside> {
@@ -75,8 +111,19 @@ impl<'a> Turnstile<'a> {
         self.changed.notify_all();
     }
 
-    /// Wakes those who wait, after memory was given back to the ledger by other means.
-    pub fn memory_released(&self) {
+    /// For somebody inside: waits until `is_so`, or gives `false` when the turnstile is closed.
+    /// Whoever makes it so calls [`Turnstile::wake_all`].
+    pub fn wait_until(&self, is_so: impl Fn() -> bool) -> bool {
+        let mut inside = self.inside();
+        while !inside.closed && !is_so() {
+            inside = self.changed.wait(inside).unwrap_or_else(PoisonError::into_inner);
+        }
+        !inside.closed
+    }
+
+    /// Wakes those who wait, after something that they wait for has come by other means: memory
+    /// given back to the ledger, or a turn.
+    pub fn wake_all(&self) {
         drop(self.inside());
         self.changed.notify_all();
     }
@@ -101,7 +148,7 @@ impl Admission<'_> {
         if bytes < self.charged_bytes {
             self.turnstile.ledger.release(self.charged_bytes - bytes);
             self.charged_bytes = bytes;
-            self.turnstile.memory_released();
+            self.turnstile.wake_all();
         }
     }
 }
@@ -153,6 +200,32 @@ mod tests {
     }
 
     #[test]
+    fn workers_do_each_ticket_once_and_end_at_the_first_failure() {
+        let ledger = Ledger::new(100);
+        let run = |bad: Option<u64>| {
+            let turnstile = Turnstile::new(&ledger, 3);
+            let threads = NonZeroUsize::new(4).unwrap();
+            let cost = |ticket| (ticket < 500).then_some(60);
+            let work = |sum: &mut u64, pass: Admission<'_>| {
+                *sum += pass.ticket();
+                match bad {
+                    Some(bad) if bad == pass.ticket() => Err(Stopped::Panic("bad".to_owned())),
+                    // Whoever waits for what will not be is woken by the failure.
+                    Some(bad) if bad + 1 == pass.ticket() => {
+                        assert!(!turnstile.wait_until(|| false));
+                        Err(Stopped::ByAnother)
+                    }
+                    _ => Ok(()),
+                }
+            };
+            turnstile.run(threads, &|| true, cost, |_| Ok(0), work)
+        };
+        assert_eq!(run(None).unwrap().into_iter().sum::<u64>(), 499 * 500 / 2);
+        assert!(matches!(run(Some(7)), Err(Stopped::Panic(message)) if message == "bad"));
+        assert_eq!(ledger.charged_bytes(), 0);
+    }
+
+    #[test]
     fn closing_wakes_those_who_wait() {
         let ledger = Ledger::new(100);
         let turnstile = Turnstile::new(&ledger, 1);
@@ -171,6 +244,7 @@ mod tests {
 mod models {
     use super::*;
     use crate::monitor::Monitor;
+    use crate::order::Ordered;
     use loom::sync::Arc;
     use loom::thread::{JoinHandle, spawn};
 
@@ -234,6 +308,35 @@ mod models {
             turnstile.close();
             join([waiting]);
             drop(inside);
+        });
+    }
+
+    /// A worker that must wait until it is next is woken by whoever commits the one before, as the
+    /// finish phase has it.
+    #[test]
+    fn the_turn_comes() {
+        loom::model(|| {
+            let (turnstile, ordered) = (turnstile(1, 1), Arc::new(Ordered::default()));
+            let other = ordered.clone();
+            let waiting = spawn(move || {
+                assert!(turnstile.wait_until(|| other.committed() == 1));
+                other.deposit(1, (), |()| Ok::<_, ()>(())).unwrap();
+            });
+            ordered.deposit(0, (), |()| Ok::<_, ()>(())).unwrap();
+            turnstile.wake_all();
+            join([waiting]);
+            assert_eq!(ordered.committed(), 2);
+        });
+    }
+
+    /// Closing reaches a worker whose turn does not come.
+    #[test]
+    fn nobody_waits_for_a_turn_at_a_closed_turnstile() {
+        loom::model(|| {
+            let turnstile = turnstile(1, 1);
+            let waiting = spawn(move || assert!(!turnstile.wait_until(|| false)));
+            turnstile.close();
+            join([waiting]);
         });
     }
 

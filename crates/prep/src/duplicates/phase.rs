@@ -1,11 +1,8 @@
 //! The resolve phase: all partitions of read ends, in parallel, to one bitmap.
 
-use std::sync::Mutex;
-
 use seqloom_io::spill::SpillError;
 use seqloom_runtime::error::{Class, Place, RunError};
-use seqloom_runtime::failure::{Failure, lock};
-use seqloom_runtime::pool::{self, Stopped};
+use seqloom_runtime::pool::Stopped;
 use seqloom_runtime::turnstile::Turnstile;
 
 use super::{
@@ -137,28 +134,16 @@ impl PhaseResources<'_, '_> {
     {
         let in_flight = IN_FLIGHT_PER_WORKER * self.threads.get();
         let turnstile = Turnstile::new(&self.backing.ledger, in_flight);
-        let failure = Failure::<E>::default();
-        let gathered = Mutex::new(Vec::new());
         let cost_of = |ticket: u64| {
             let partition = usize::try_from(ticket).ok().filter(|&p| p < END_PARTITIONS)?;
             Some(cost_bytes(partition))
         };
-        pool::run(
-            self.threads,
-            &failure,
-            || turnstile.close(),
-            self.watch,
-            |_| {
-                let mut own = T::default();
-                let mut scratch = StoreScratch::new()?;
-                while let Some(admission) = turnstile.enter(cost_of) {
-                    work(admission.ticket() as usize, &mut scratch, &mut own)?;
-                }
-                lock(&gathered).push(own);
-                Ok(())
-            },
-        )?;
-        Ok(gathered.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner))
+        let worker = |_| Ok::<_, E>((StoreScratch::new()?, T::default()));
+        let workers =
+            turnstile.run(self.threads, self.watch, cost_of, worker, |(scratch, own), pass| {
+                work(pass.ticket() as usize, scratch, own)
+            })?;
+        Ok(workers.into_iter().map(|(_, own)| own).collect())
     }
 }
 

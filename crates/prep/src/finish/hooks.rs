@@ -98,7 +98,7 @@ pub enum Edited {
 
 /// Changes records, on behalf of one worker, before they are written. Sorting is over: what sort
 /// orders look at (name, place, FLAG, mate's place, tag HI) has to stay.
-pub trait RecordEditor {
+pub trait RecordEditor: Send {
     /// Takes a record with its final flags; `out` is empty and takes the body as it should be.
     ///
     /// # Errors

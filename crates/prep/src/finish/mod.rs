@@ -15,7 +15,6 @@ mod units;
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use seqloom_cram::Referred;
 use seqloom_format::bam::{Flags, RecordError, RecordRef, Reference};
@@ -24,9 +23,7 @@ use seqloom_format::persist_fields;
 use seqloom_io::spill::SpillError;
 use seqloom_io::{Output, OutputError};
 use seqloom_runtime::error::{Class, Place, RunError};
-use seqloom_runtime::failure::{Failure, lock};
-use seqloom_runtime::monitor::Monitor;
-use seqloom_runtime::pool::{self, Stopped};
+use seqloom_runtime::pool::Stopped;
 use seqloom_runtime::trace::Stage;
 use seqloom_runtime::turnstile::{Admission, Turnstile};
 
@@ -267,7 +264,8 @@ fn finish_units<'o>(
     stripes: Vec<Committer<'o>>,
 ) -> Result<(Finished, Vec<Committer<'o>>), FinishError> {
     let StoredRecords { stores, backing, marks } = *records;
-    let turnstile = Turnstile::new(&backing.ledger, IN_FLIGHT_PER_WORKER * options.threads.get());
+    let in_flight = IN_FLIGHT_PER_WORKER * options.threads.get();
+    let turnstile = Turnstile::new(&backing.ledger, in_flight).timing(&options.trace.wait);
     let finish = Finish {
         stores,
         threads: options.threads,
@@ -284,21 +282,18 @@ fn finish_units<'o>(
         slots: stripes::schedule(units.as_slice(), stripes.len()),
         turnstile: &turnstile,
         stripes: stripes.into_iter().map(Stripe::new).collect(),
-        turn: Monitor::default(),
-        failure: Failure::default(),
     };
-    let total = Mutex::new(Finished::default());
-    let wake = || {
-        turnstile.close();
-        finish.turn.wake_all();
-    };
-    pool::run(options.threads, &finish.failure, wake, options.watch, |_| {
-        let finished = finish.work()?;
-        lock(&total).merge(&finished);
-        Ok(())
-    })?;
+    let (cost, worker) = (|ticket| finish.cost(ticket), |_| finish.worker());
+    let workers =
+        turnstile.run(options.threads, options.watch, cost, worker, |worker, admission| {
+            finish.finish_unit(admission, worker)
+        })?;
+    let mut total = Finished::default();
+    for worker in workers {
+        total.merge(&worker.writer.finish()?);
+    }
     let committers = finish.stripes.into_iter().map(Stripe::into_committer).collect();
-    Ok((total.into_inner().unwrap_or_else(PoisonError::into_inner), committers))
+    Ok((total, committers))
 }
 
 struct Finish<'a, 'o> {
@@ -319,9 +314,6 @@ struct Finish<'a, 'o> {
     slots: Vec<Slot>,
     turnstile: &'a Turnstile<'a>,
     stripes: Vec<Stripe<'a, 'o>>,
-    /// For a unit that must wait until it is next; held by no one while they commit.
-    turn: Monitor<()>,
-    failure: Failure<FinishError>,
 }
 
 /// One worker's memory and counts.
@@ -343,9 +335,9 @@ struct Writer<'a> {
 }
 
 impl<'a> Finish<'a, '_> {
-    fn work(&self) -> Result<Finished, FinishError> {
+    fn worker(&self) -> Result<Worker<'a>, FinishError> {
         let references = self.references;
-        let mut worker = Worker {
+        Ok(Worker {
             store: StoreScratch::new()?,
             writer: Writer {
                 encoder: Encoder::new(self.encoding, references, self.referred)?,
@@ -356,21 +348,7 @@ impl<'a> Finish<'a, '_> {
                 finished: Finished::new(references.len()),
                 trace: self.trace,
             },
-        };
-        while let Some(admission) = self.trace.wait.time(|| self.turnstile.enter(|t| self.cost(t)))
-        {
-            if self.failure.stopped() {
-                return Ok(worker.writer.finished);
-            }
-            self.finish_unit(admission, &mut worker)?;
-        }
-        if let Some(visitor) = worker.writer.visitor.take() {
-            visitor.finish().map_err(FinishError::Hook)?;
-        }
-        if let Some(editor) = &worker.writer.editor {
-            worker.writer.finished.recalibrated = editor.recalibrated();
-        }
-        Ok(worker.writer.finished)
+        })
     }
 
     fn slot_of(&self, ticket: u64) -> Option<(Slot, &Unit)> {
@@ -422,14 +400,14 @@ impl<'a> Finish<'a, '_> {
             drop(admission);
             Ok::<_, FinishError>(())
         })?;
-        self.turn.wake_all();
+        self.turnstile.wake_all();
         Ok(())
     }
 
     fn sort_unit(&self, chunks: Vec<Chunk>, worker: &mut Worker<'_>) -> Result<(), FinishError> {
         let Worker { store, writer } = worker;
         self.sorting.visit_sorted(chunks, store, |ordinal, body| writer.write(ordinal, body))?;
-        self.turnstile.memory_released();
+        self.turnstile.wake_all();
         Ok(())
     }
 
@@ -457,12 +435,8 @@ impl<'a> Finish<'a, '_> {
 
     fn wait_for_turn(&self, slot: Slot) -> Result<(), FinishError> {
         let ordered = &self.stripes[slot.stripe].ordered;
-        self.turn.wait_for(|()| {
-            if self.failure.stopped() {
-                return Some(Err(Stopped::Interrupted.into()));
-            }
-            (ordered.committed() >= slot.sequence).then_some(Ok(()))
-        })
+        let has_come = self.turnstile.wait_until(|| ordered.committed() >= slot.sequence);
+        if has_come { Ok(()) } else { Err(Stopped::ByAnother.into()) }
     }
 }
 
@@ -496,6 +470,13 @@ impl Writer<'_> {
         self.finished.records_written += 1;
         self.trace.records.fetch_add(1, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// What was finished, when there are no more records.
+    fn finish(self) -> Result<Finished, FinishError> {
+        self.visitor.map_or(Ok(()), RecordVisitor::finish).map_err(FinishError::Hook)?;
+        let recalibrated = self.editor.map(|editor| editor.recalibrated()).unwrap_or_default();
+        Ok(Finished { recalibrated, ..self.finished })
     }
 }
 

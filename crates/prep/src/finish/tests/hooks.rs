@@ -1,6 +1,9 @@
 //! Counting passes, editors and observers.
 
 use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use seqloom_runtime::failure::lock;
 
 use super::*;
 use crate::partition::frame::template_of;
