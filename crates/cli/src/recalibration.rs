@@ -3,8 +3,8 @@
 
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 
 use seqloom_format::bam::{Header, Reference};
 use seqloom_io::{AtomicFile, known_sites, reference, text};
@@ -432,8 +432,8 @@ fn hint(error: &RecalibrationError, groups: ReadGroupsFrom<'_>) -> String {
 pub(crate) fn load_reference(
     path: &Path,
     references: &[Reference],
-) -> seqloom_terminal::Result<Arc<ReferenceSequences>> {
-    Ok(Arc::new(ReferenceSequences::new(reference::load(path, references)?)))
+) -> seqloom_terminal::Result<ReferenceSequences> {
+    Ok(ReferenceSequences::new(reference::load(path, references)?))
 }
 
 /// Memory that the bases of a reference take.

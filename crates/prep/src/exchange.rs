@@ -34,7 +34,7 @@ use crate::duplicates::{FragmentEnd, LibraryTable, PairEnds, PairedEndMarker};
 use crate::partition::collect::{Collected, EndCollector, Grouping, SavedCollection};
 use crate::partition::frame::frames;
 use crate::partition::store::{
-    Backing, ChunkStore, Loaded, PhaseResources, SavedPartition, SavedStore, StoreScratch,
+    Backing, ChunkStore, HeldChunk, PhaseResources, SavedPartition, SavedStore, StoreScratch,
 };
 
 /// First bytes of a file.
@@ -281,7 +281,7 @@ fn pack(
 }
 
 /// The entries of a partition in an order that their bytes alone decide.
-fn in_order<'l>(loaded: &'l [Loaded<'_>], entries: EntryLayout) -> Vec<&'l [u8]> {
+fn in_order(loaded: &[HeldChunk], entries: EntryLayout) -> Vec<&[u8]> {
     match entries {
         EntryLayout::Fixed(bytes) => {
             let chunks = loaded.iter().flat_map(|it| it.bytes.chunks_exact(bytes));

@@ -6,11 +6,12 @@
 //! `HeldLimits`.
 //!
 //! A charge that does not fit is refused at once ([`Ledger::try_charge`]); the caller's answer is
-//! to spill, or to wait for a release it knows must come. Nothing here allocates: the ledger
-//! counts.
+//! to spill, or to wait for one to be dropped that it knows must come. Whoever holds memory holds
+//! its [`Charge`]. Nothing here allocates: the ledger counts.
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 #[cfg(not(loom))]
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
@@ -62,9 +63,12 @@ impl fmt::Display for ByteSize {
     }
 }
 
-/// Counts what is charged against one total.
+/// Counts what is charged against one total. A copy is the same ledger.
+#[derive(Debug, Clone)]
+pub struct Ledger(Arc<Counters>);
+
 #[derive(Debug)]
-pub struct Ledger {
+struct Counters {
     total_bytes: AtomicU64,
     charged_bytes: AtomicU64,
     /// Relaxed: a number to be reported.
@@ -75,56 +79,103 @@ impl Ledger {
     /// A ledger over `total_bytes`.
     #[must_use]
     pub fn new(total_bytes: u64) -> Self {
-        Self {
+        Self(Arc::new(Counters {
             total_bytes: AtomicU64::new(total_bytes),
             charged_bytes: AtomicU64::new(0),
             peak_bytes: AtomicU64::new(0),
-        }
+        }))
     }
 
     /// Charges `bytes` if they fit.
-    pub fn try_charge(&self, bytes: u64) -> bool {
+    pub fn try_charge(&self, bytes: u64) -> Option<Charge> {
         let fits = |charged: u64| {
             let sum = charged.checked_add(bytes)?;
             (sum <= self.total_bytes()).then_some(sum)
         };
-        let outcome = self.charged_bytes.fetch_update(Ordering::AcqRel, Ordering::Acquire, fits);
-        if let Ok(before) = outcome {
-            self.peak_bytes.fetch_max(before + bytes, Ordering::Relaxed);
-        }
-        outcome.is_ok()
+        let counters = &self.0;
+        let outcome =
+            counters.charged_bytes.fetch_update(Ordering::AcqRel, Ordering::Acquire, fits);
+        let before = outcome.ok()?;
+        counters.peak_bytes.fetch_max(before + bytes, Ordering::Relaxed);
+        Some(Charge { ledger: self.clone(), bytes })
+    }
+
+    /// Charges `bytes`, or as many of them as are free.
+    pub fn charge_at_most(&self, bytes: u64) -> Charge {
+        let free_bytes = self.total_bytes().saturating_sub(self.charged_bytes());
+        self.try_charge(bytes.min(free_bytes)).unwrap_or_else(|| self.charge(0))
     }
 
     /// Charges `bytes` whether or not they fit: for memory that is held already.
-    pub fn charge(&self, bytes: u64) {
-        let before = self.charged_bytes.fetch_add(bytes, Ordering::AcqRel);
-        self.peak_bytes.fetch_max(before + bytes, Ordering::Relaxed);
+    pub fn charge(&self, bytes: u64) -> Charge {
+        self.add(bytes);
+        Charge { ledger: self.clone(), bytes }
     }
 
-    /// Gives back `bytes` charged before.
-    pub fn release(&self, bytes: u64) {
-        let before = self.charged_bytes.fetch_sub(bytes, Ordering::AcqRel);
+    fn add(&self, bytes: u64) {
+        let before = self.0.charged_bytes.fetch_add(bytes, Ordering::AcqRel);
+        self.0.peak_bytes.fetch_max(before + bytes, Ordering::Relaxed);
+    }
+
+    fn release(&self, bytes: u64) {
+        let before = self.0.charged_bytes.fetch_sub(bytes, Ordering::AcqRel);
         debug_assert!(before >= bytes, "released more than was charged");
     }
 
     /// What is charged now.
     pub fn charged_bytes(&self) -> u64 {
-        self.charged_bytes.load(Ordering::Acquire)
+        self.0.charged_bytes.load(Ordering::Acquire)
     }
 
     /// The most that was charged at any time.
     pub fn peak_bytes(&self) -> u64 {
-        self.peak_bytes.load(Ordering::Relaxed)
+        self.0.peak_bytes.load(Ordering::Relaxed)
     }
 
     /// The total.
     pub fn total_bytes(&self) -> u64 {
-        self.total_bytes.load(Ordering::Acquire)
+        self.0.total_bytes.load(Ordering::Acquire)
     }
 
     /// Adds memory that something outside the ledger has given back to the process.
     pub fn grow(&self, bytes: u64) {
-        self.total_bytes.fetch_add(bytes, Ordering::AcqRel);
+        self.0.total_bytes.fetch_add(bytes, Ordering::AcqRel);
+    }
+}
+
+/// What is charged for memory, for as long as that is held: dropping it gives it back.
+#[derive(Debug)]
+#[must_use = "it is given back when it is dropped"]
+pub struct Charge {
+    ledger: Ledger,
+    bytes: u64,
+}
+
+impl Charge {
+    /// What is charged.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Charges `bytes` instead, whether or not they fit: the memory is another now.
+    pub fn resize(&mut self, bytes: u64) {
+        match bytes.checked_sub(self.bytes) {
+            Some(more) => self.ledger.add(more),
+            None => self.ledger.release(self.bytes - bytes),
+        }
+        self.bytes = bytes;
+    }
+
+    /// Gives back what is more than `bytes`.
+    pub fn shrink_to(&mut self, bytes: u64) {
+        self.resize(self.bytes.min(bytes));
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.ledger.release(self.bytes);
     }
 }
 
@@ -153,11 +204,40 @@ mod tests {
     #[test]
     fn a_charge_that_does_not_fit_is_refused() {
         let ledger = Ledger::new(100);
-        assert!(ledger.try_charge(60));
-        assert!(!ledger.try_charge(41));
-        assert!(ledger.try_charge(40));
-        ledger.release(60);
+        let some = ledger.try_charge(60);
+        assert!(some.is_some());
+        assert!(ledger.try_charge(41).is_none());
+        let rest = ledger.try_charge(40);
+        drop(some);
         assert_eq!((ledger.charged_bytes(), ledger.peak_bytes()), (40, 100));
-        assert!(!ledger.try_charge(u64::MAX));
+        assert!(ledger.try_charge(u64::MAX).is_none());
+        drop(rest);
+        assert_eq!(ledger.charged_bytes(), 0);
+    }
+
+    #[test]
+    fn a_charge_follows_the_size_of_its_memory() {
+        let ledger = Ledger::new(100);
+        let mut charge = ledger.charge(70);
+        charge.shrink_to(80);
+        assert_eq!((charge.bytes(), ledger.charged_bytes()), (70, 70));
+        charge.shrink_to(30);
+        assert_eq!((charge.bytes(), ledger.charged_bytes()), (30, 30));
+        charge.resize(130);
+        assert_eq!((ledger.charged_bytes(), ledger.peak_bytes()), (130, 130));
+        drop(charge);
+        assert_eq!(ledger.charged_bytes(), 0);
+    }
+
+    #[test]
+    fn no_more_than_is_free_is_charged() {
+        let ledger = Ledger::new(100);
+        let _others = ledger.charge(70);
+        let charge = ledger.charge_at_most(50);
+        assert_eq!(charge.bytes(), 30);
+        drop(charge);
+        let _over = ledger.charge(50);
+        assert_eq!(ledger.charge_at_most(50).bytes(), 0);
+        assert_eq!(ledger.charged_bytes(), 120);
     }
 }

@@ -15,7 +15,7 @@ use std::sync::PoisonError;
 #[cfg(not(loom))]
 use std::sync::{Condvar, Mutex, MutexGuard};
 
-use crate::memory::Ledger;
+use crate::memory::{Charge, Ledger};
 use crate::pool::{self, Stopped};
 use crate::trace::Stage;
 
@@ -92,14 +92,14 @@ impl<'a> Turnstile<'a> {
             }
             let ticket = inside.next;
             let cost_bytes = cost_bytes(ticket)?;
-            let fits = inside.count < self.max_inside && self.ledger.try_charge(cost_bytes);
-            if !fits && inside.count == 0 {
-                self.ledger.charge(cost_bytes);
-            }
-            if fits || inside.count == 0 {
+            let has_room = inside.count < self.max_inside;
+            let fits = if has_room { self.ledger.try_charge(cost_bytes) } else { None };
+            let is_alone = inside.count == 0;
+            if let Some(charge) = fits.or_else(|| is_alone.then(|| self.ledger.charge(cost_bytes)))
+            {
                 inside.next += 1;
                 inside.count += 1;
-                return Some(Admission { ticket, charged_bytes: cost_bytes, turnstile: self });
+                return Some(Admission { ticket, charge, turnstile: self });
             }
             inside = self.changed.wait(inside).unwrap_or_else(PoisonError::into_inner);
         }
@@ -133,7 +133,7 @@ impl<'a> Turnstile<'a> {
 #[derive(Debug)]
 pub struct Admission<'a> {
     ticket: u64,
-    charged_bytes: u64,
+    charge: Charge,
     turnstile: &'a Turnstile<'a>,
 }
 
@@ -145,9 +145,8 @@ impl Admission<'_> {
 
     /// Gives back what the work turned out not to need.
     pub fn shrink_to(&mut self, bytes: u64) {
-        if bytes < self.charged_bytes {
-            self.turnstile.ledger.release(self.charged_bytes - bytes);
-            self.charged_bytes = bytes;
+        if bytes < self.charge.bytes() {
+            self.charge.shrink_to(bytes);
             self.turnstile.wake_all();
         }
     }
@@ -155,7 +154,8 @@ impl Admission<'_> {
 
 impl Drop for Admission<'_> {
     fn drop(&mut self) {
-        self.turnstile.ledger.release(self.charged_bytes);
+        // Before others are woken for it.
+        self.charge.shrink_to(0);
         self.turnstile.inside().count -= 1;
         self.turnstile.changed.notify_all();
     }

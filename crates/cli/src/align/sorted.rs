@@ -141,11 +141,12 @@ impl PipelineCallbacks for Aligned<'_, '_> {
         if let Some(placed) = records.stores.first() {
             placed.spill_for(bytes, &mut StoreScratch::new()?)?;
         }
-        records.backing.ledger.charge(bytes);
-        match is_cram {
+        let charge = records.backing.ledger.charge(bytes);
+        let bases = match is_cram {
             true => cram::load_reference(job.arguments.fasta(), references),
             false => load_reference(job.arguments.fasta(), references),
-        }
+        };
+        Ok(Arc::new(bases?.charged(charge)))
     }
 
     fn count(
@@ -166,17 +167,8 @@ impl PipelineCallbacks for Aligned<'_, '_> {
         requested.applier(&self.job.header, (counts, backing), self.job.run.console)
     }
 
-    fn compared(
-        &self,
-        reference: Arc<ReferenceSequences>,
-        backing: &Backing,
-    ) -> Option<Arc<ReferenceSequences>> {
-        let job = self.job;
-        let stays = job.finish.compares || job.arguments.output.is_cram();
-        if !stays && job.arguments.recalibration.counts() {
-            backing.ledger.release(reference_bytes(job.header.references()));
-        }
-        job.finish.compares.then_some(reference)
+    fn compared(&self, reference: Arc<ReferenceSequences>) -> Option<Arc<ReferenceSequences>> {
+        self.job.finish.compares.then_some(reference)
     }
 
     fn begin(&self, outputs: &mut [Output]) -> seqloom_terminal::Result<Option<OutputIndex>> {

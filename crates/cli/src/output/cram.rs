@@ -3,7 +3,6 @@
 
 use std::num::NonZeroUsize;
 use std::path::Path;
-use std::sync::Arc;
 
 use seqloom_cram::digest;
 use seqloom_format::bam::{Header, Reference};
@@ -27,10 +26,10 @@ pub(crate) fn encoder_bytes(threads: NonZeroUsize) -> u64 {
 pub(crate) fn load_reference(
     fasta: &Path,
     references: &[Reference],
-) -> seqloom_terminal::Result<Arc<ReferenceSequences>> {
+) -> seqloom_terminal::Result<ReferenceSequences> {
     let mut sequences = reference::load(fasta, references)?;
     sequences.iter_mut().for_each(|bases| bases.make_ascii_uppercase());
-    Ok(Arc::new(ReferenceSequences::new(sequences)))
+    Ok(ReferenceSequences::new(sequences))
 }
 
 /// Gives the header the MD5s of the sequences that are in the file at `fasta`.

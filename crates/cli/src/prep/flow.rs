@@ -241,11 +241,7 @@ impl PipelineCallbacks for Preparing<'_, '_> {
         requested.applier(&self.job.header, (counts, backing), self.job.run.console)
     }
 
-    fn compared(
-        &self,
-        reference: Arc<ReferenceSequences>,
-        _: &Backing,
-    ) -> Option<Arc<ReferenceSequences>> {
+    fn compared(&self, reference: Arc<ReferenceSequences>) -> Option<Arc<ReferenceSequences>> {
         self.job.arguments.changes.reference.is_some().then_some(reference)
     }
 

@@ -384,7 +384,7 @@ fn reference(
     if arguments.output.is_cram() && !references.is_empty() {
         let missing = || UsageError("CRAM output needs --reference FASTA".to_owned());
         let sequences = cram::load_reference(path.ok_or_else(missing)?, references)?;
-        return Ok((sequences, Arc::default()));
+        return Ok((Arc::new(sequences), Arc::default()));
     }
     let is_needed = arguments.mismatch_tags().is_some() || arguments.recalibration.counts();
     if !is_needed && !is_compared {

@@ -73,9 +73,9 @@ pub(crate) fn run(arguments: &RangeArguments, console: &Console) -> seqloom_term
         late: &late,
         metrics: requested,
     };
-    let changes = (applier.as_ref(), bases.as_deref().filter(|_| compares));
+    let changes = (applier.as_ref(), bases.as_ref().filter(|_| compares));
     let writing = Writing::new(&request, &records, changes, &trace, &watch)
-        .referring_to(bases.as_deref().filter(|_| is_cram));
+        .referring_to(bases.as_ref().filter(|_| is_cram));
     let units = plan.share(range.index, range.of);
     let (finished, fragments) = writing.piece(units, &mut output)?;
     let parts: Parts = (finished, fragments, writing.into_metrics());

@@ -1,7 +1,6 @@
 //! What verbs after `align` load: the plan's options, the header, what all shards hold.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use seqloom_format::bam::Header;
 use seqloom_io::Fingerprint;
@@ -217,7 +216,7 @@ impl<'a> Loaded<'a> {
     ///
     /// # Errors
     /// It has changed, or cannot be read.
-    pub(crate) fn reference(&self) -> seqloom_terminal::Result<Arc<ReferenceSequences>> {
+    pub(crate) fn reference(&self) -> seqloom_terminal::Result<ReferenceSequences> {
         check_files(&self.folder, |path| path == self.align.fasta())?;
         load_reference(self.align.fasta(), self.header.references())
     }
@@ -226,7 +225,7 @@ impl<'a> Loaded<'a> {
     ///
     /// # Errors
     /// As [`Loaded::reference`].
-    pub(crate) fn cram_reference(&self) -> seqloom_terminal::Result<Arc<ReferenceSequences>> {
+    pub(crate) fn cram_reference(&self) -> seqloom_terminal::Result<ReferenceSequences> {
         check_files(&self.folder, |path| path == self.align.fasta())?;
         cram::load_reference(self.align.fasta(), self.header.references())
     }

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use seqloom_format::bam::Flags;
 use seqloom_format::{MalformedState, Persist};
+use seqloom_runtime::memory::{Charge, Ledger};
 
 use super::{DuplicateMode, PairEnds};
 use crate::partition::numbers::TemplateNumbers;
@@ -59,6 +60,8 @@ pub struct DuplicateMarks {
     /// Of each template the number of the first of its family, subtracted from the largest value; 0
     /// where it has none. Empty where nobody requests families.
     pub(super) families: Vec<AtomicU32>,
+    /// Given back with them.
+    pub(super) _charge: Option<Charge>,
 }
 
 /// What sort of duplicate a record is.
@@ -82,7 +85,14 @@ impl DuplicateMarks {
             numbers,
             optical: Vec::new(),
             families: Vec::new(),
+            _charge: None,
         }
+    }
+
+    /// The same, charged to a ledger.
+    #[must_use]
+    pub(crate) fn charged_to(self, ledger: &Ledger) -> Self {
+        Self { _charge: Some(ledger.charge(self.bytes())), ..self }
     }
 
     /// Keeps apart which duplicates are optical.
@@ -215,7 +225,7 @@ impl Persist for DuplicateMarks {
         let shared = |words: Vec<u64>| words.into_iter().map(AtomicU64::new).collect();
         let families = families.into_iter().map(AtomicU32::new).collect();
         let (numbers, words, optical) = (templates.into(), shared(words), shared(optical));
-        Ok(Self { words, mode, numbers, optical, families })
+        Ok(Self { words, mode, numbers, optical, families, _charge: None })
     }
 }
 

@@ -81,19 +81,13 @@ pub fn resolve_all(
         }
     }
     let numbers = numbers.into();
-    let templates = numbers.total();
-    let marks_bytes = DuplicateMarks::size_bytes(templates, mode, options.writes_optical);
-    backing.ledger.charge(marks_bytes as u64);
     let marks = DuplicateMarks::new(numbers, mode);
     let marks = if options.writes_optical { marks.telling_optical() } else { marks };
     let marks = match options.umi_distance {
         None => marks,
-        Some(_) => {
-            let marks = marks.telling_families().ok_or(ResolveError::TooManyTemplates)?;
-            backing.ledger.charge(DuplicateMarks::families_bytes(templates));
-            marks
-        }
+        Some(_) => marks.telling_families().ok_or(ResolveError::TooManyTemplates)?,
     };
+    let marks = marks.charged_to(&backing.ledger);
     let resolving = Resolving { ends: &ends, options, marks: &marks, backing };
     let resolved: Vec<DuplicationCounters> = resources.for_each_partition(
         |partition| {

@@ -226,16 +226,16 @@ pub fn run(
         },
         None => {}
     }
-    let is_gathered = later.is_some();
+    let (is_gathered, ledger) = (later.is_some(), &records.backing.ledger);
     let stripe = |output| {
         let otherwise =
-            if is_gathered { IndexEntries::Later(Vec::new()) } else { IndexEntries::Unwanted };
+            if is_gathered { IndexEntries::later(ledger) } else { IndexEntries::Unwanted };
         Committer::new(output, now.take().unwrap_or(otherwise))
     };
     let stripes = outputs.iter_mut().map(stripe).collect();
     let (finished, committers) = finish_units(records, units, options, stripes)?;
     if let Some(index) = later {
-        stripes::gather_entries(committers, index, &records.backing.ledger)?;
+        stripes::gather_entries(committers, index)?;
     }
     Ok(finished)
 }
@@ -252,9 +252,10 @@ pub(crate) fn run_piece(
     options: &FinishOptions<'_>,
     output: &mut Output,
 ) -> Result<(Finished, Fragments), FinishError> {
-    let stripes = vec![Committer::new(output, IndexEntries::Later(Vec::new()))];
+    let entries = IndexEntries::later(&records.backing.ledger);
+    let stripes = vec![Committer::new(output, entries)];
     let (finished, committers) = finish_units(records, units, options, stripes)?;
-    Ok((finished, stripes::take_entries(committers, &records.backing.ledger)))
+    Ok((finished, stripes::take_entries(committers)))
 }
 
 fn finish_units<'o>(
@@ -382,7 +383,7 @@ impl<'a> Finish<'a, '_> {
         worker: &mut Worker<'a>,
     ) -> Result<(), FinishError> {
         let Some((slot, unit)) = self.slot_of(admission.ticket()) else { return Ok(()) };
-        let (stripe, ledger) = (&self.stripes[slot.stripe], &self.sorting.backing.ledger);
+        let stripe = &self.stripes[slot.stripe];
         let chunks = self.take_chunks(unit);
         if unit.bytes > self.portion_bytes() {
             self.merge_unit(slot, chunks, worker)?;
@@ -396,7 +397,7 @@ impl<'a> Finish<'a, '_> {
         let encoded = worker.writer.encoder.finish_unit()?;
         admission.shrink_to(encoded.held_bytes() as u64);
         stripe.ordered.deposit(slot.sequence, (encoded, admission), |(unit, admission)| {
-            self.trace.write.time(|| stripe.commit(unit, ledger))?;
+            self.trace.write.time(|| stripe.commit(unit))?;
             drop(admission);
             Ok::<_, FinishError>(())
         })?;

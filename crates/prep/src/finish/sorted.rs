@@ -10,7 +10,7 @@ use super::merged::{PIECE_BYTES, RunWriter, compare_bodies};
 use crate::duplicates::DuplicateMarks;
 use crate::partition::frame::{framed, frames, set_duplicates};
 use crate::partition::order::{PrefixKeys, SortOrder};
-use crate::partition::store::{Backing, Chunk, Loaded, StoreScratch};
+use crate::partition::store::{Backing, Chunk, HeldChunk, StoreScratch};
 
 /// Fewest runs that are merged at a time.
 const MIN_FAN_IN: u64 = 4;
@@ -36,9 +36,9 @@ pub(super) struct Sorting<'a> {
     pub(super) backing: &'a Backing,
 }
 
-impl<'a> Sorting<'a> {
+impl Sorting<'_> {
     /// A chunk in memory with its final duplicate flags.
-    fn load(&self, chunk: Chunk, scratch: &mut StoreScratch) -> Result<Loaded<'a>, FinishError> {
+    fn load(&self, chunk: Chunk, scratch: &mut StoreScratch) -> Result<HeldChunk, FinishError> {
         let mut loaded = chunk.load(self.backing, scratch)?;
         if let Some(marks) = self.marks {
             set_duplicates(&mut loaded.bytes, marks)?;
@@ -104,7 +104,7 @@ impl<'a> Sorting<'a> {
 
 /// Visits the records of `chunks` in order; `keys` takes note of them first.
 fn visit_in_order(
-    chunks: &[Loaded<'_>],
+    chunks: &[HeldChunk],
     order: SortOrder,
     keys: &mut PrefixKeys,
     mut visit: impl FnMut(u64, &[u8]) -> Result<(), FinishError>,

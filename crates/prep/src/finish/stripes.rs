@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use seqloom_cram::{Container, Numbering};
 use seqloom_format::index::{IndexBuilder, IndexError, IndexFragment};
 use seqloom_io::Output;
-use seqloom_runtime::memory::Ledger;
+use seqloom_runtime::memory::{Charge, Ledger};
 use seqloom_runtime::order::Ordered;
 use seqloom_runtime::turnstile::Admission;
 
@@ -49,7 +49,7 @@ pub(super) enum IndexEntries<'o> {
     Now(&'o mut IndexBuilder),
     /// How long the stripes before become is not known yet: fragments, each with where it starts
     /// in its stripe. Containers are written as parts, and numbered by whoever puts them together.
-    Later(Fragments),
+    Later(Fragments, Charge),
     /// Containers are numbered, and have lines in its index.
     Numbered(&'o mut Numbering),
 }
@@ -62,6 +62,13 @@ pub(super) struct Committer<'o> {
     unit_start: Option<u64>,
     /// A container with its headers.
     container: Vec<u8>,
+}
+
+impl IndexEntries<'_> {
+    /// None yet, of a stripe after others; what they take is charged.
+    pub(super) fn later(ledger: &Ledger) -> Self {
+        Self::Later(Vec::new(), ledger.charge(0))
+    }
 }
 
 impl<'o> Committer<'o> {
@@ -78,7 +85,7 @@ impl<'o> Committer<'o> {
                 IndexEntries::Numbered(numbering) => {
                     numbering.push(container, self.output.written_bytes(), &mut self.container);
                 }
-                IndexEntries::Later(_) => container.push_part(&mut self.container),
+                IndexEntries::Later(..) => container.push_part(&mut self.container),
                 IndexEntries::Unwanted | IndexEntries::Now(_) => {
                     return Err(FinishError::Unnumbered);
                 }
@@ -88,15 +95,15 @@ impl<'o> Committer<'o> {
         Ok(self.output.write(bytes)?)
     }
 
-    fn commit(&mut self, unit: EncodedUnit, ledger: &Ledger) -> Result<(), FinishError> {
+    fn commit(&mut self, unit: EncodedUnit) -> Result<(), FinishError> {
         self.write(&unit.bytes, &unit.containers)?;
         let start = self.unit_start.take().unwrap_or_default();
         let Some(fragment) = unit.index else { return Ok(()) };
         match &mut self.entries {
             IndexEntries::Unwanted | IndexEntries::Numbered(_) => {}
             IndexEntries::Now(builder) => builder.append(&fragment, start)?,
-            IndexEntries::Later(kept) => {
-                ledger.charge(fragment.heap_bytes() as u64);
+            IndexEntries::Later(kept, charge) => {
+                charge.resize(charge.bytes() + fragment.heap_bytes() as u64);
                 kept.push((fragment, start));
             }
         }
@@ -125,8 +132,8 @@ impl<'a, 'o> Stripe<'a, 'o> {
         seqloom_runtime::failure::lock(&self.committer).write(bytes, containers)
     }
 
-    pub(super) fn commit(&self, unit: EncodedUnit, ledger: &Ledger) -> Result<(), FinishError> {
-        seqloom_runtime::failure::lock(&self.committer).commit(unit, ledger)
+    pub(super) fn commit(&self, unit: EncodedUnit) -> Result<(), FinishError> {
+        seqloom_runtime::failure::lock(&self.committer).commit(unit)
     }
 }
 
@@ -134,30 +141,24 @@ impl<'a, 'o> Stripe<'a, 'o> {
 pub type Fragments = Vec<(IndexFragment, u64)>;
 
 /// The entries of a single stripe, of which it is not known where it will be.
-pub(super) fn take_entries(committers: Vec<Committer<'_>>, ledger: &Ledger) -> Fragments {
-    let mut fragments = Vec::new();
-    for committer in committers {
-        if let IndexEntries::Later(kept) = committer.entries {
-            fragments.extend(kept);
-        }
-    }
-    let bytes: usize = fragments.iter().map(|(fragment, _)| fragment.heap_bytes()).sum();
-    ledger.release(bytes as u64);
-    fragments
+pub(super) fn take_entries(committers: Vec<Committer<'_>>) -> Fragments {
+    let kept = committers.into_iter().filter_map(|committer| match committer.entries {
+        IndexEntries::Later(kept, _) => Some(kept),
+        _ => None,
+    });
+    kept.flatten().collect()
 }
 
 /// Puts the entries of all stripes together, now that it is known how long each has become.
 pub(super) fn gather_entries(
     committers: Vec<Committer<'_>>,
     index: &mut IndexBuilder,
-    ledger: &Ledger,
 ) -> Result<(), IndexError> {
     let mut bytes_before = 0;
     for committer in committers {
-        if let IndexEntries::Later(kept) = committer.entries {
+        if let IndexEntries::Later(kept, _charge) = committer.entries {
             for (fragment, start) in kept {
                 index.append(&fragment, bytes_before + start)?;
-                ledger.release(fragment.heap_bytes() as u64);
             }
         }
         bytes_before += committer.output.written_bytes();

@@ -1,16 +1,26 @@
 //! Bases of the reference, for what compares reads with it: NM, MD, UQ, recalibration.
 
+use seqloom_runtime::memory::Charge;
+
 /// All sequences of a reference in memory, by the index they have in the header.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub struct ReferenceSequences {
     sequences: Vec<Vec<u8>>,
+    /// Given back with them.
+    _charge: Option<Charge>,
 }
 
 impl ReferenceSequences {
     /// `sequences[i]` are the bases (ASCII, as in the FASTA) of the header's sequence `i`.
     #[must_use]
     pub fn new(sequences: Vec<Vec<u8>>) -> Self {
-        Self { sequences }
+        Self { sequences, _charge: None }
+    }
+
+    /// The same with what is charged for it.
+    #[must_use]
+    pub fn charged(self, charge: Charge) -> Self {
+        Self { _charge: Some(charge), ..self }
     }
 
     /// Bases of a sequence; empty when there is no such sequence.

@@ -149,13 +149,8 @@ pub trait PipelineCallbacks {
         backing: &Backing,
     ) -> Result<Option<Applier>, Self::Error>;
 
-    /// The bases that metrics compare records with. Where there are none, their memory is given
-    /// back.
-    fn compared(
-        &self,
-        reference: Arc<ReferenceSequences>,
-        backing: &Backing,
-    ) -> Option<Arc<ReferenceSequences>>;
+    /// The bases, if metrics compare records with them.
+    fn compared(&self, reference: Arc<ReferenceSequences>) -> Option<Arc<ReferenceSequences>>;
 
     /// Begins the outputs; gives what makes the index, if one is requested, and numbers containers.
     ///
@@ -209,7 +204,7 @@ pub fn run<C: PipelineCallbacks, K: Checkpoints<Error = C::Error>>(
     let applier = pipeline.recalibrate(&records, &reference)?;
     let is_cram = matches!(request.output.encoding, Encoding::Cram(_));
     let referred = is_cram.then(|| reference.clone());
-    let compared = command.compared(reference, backing);
+    let compared = command.compared(reference);
     command.end_phase(Phase::Recalibrate);
 
     let bases = Bases { compared: compared.as_deref(), referred: referred.as_deref() };
@@ -255,9 +250,8 @@ impl<'a, C: PipelineCallbacks, K: Checkpoints<Error = C::Error>> Pipeline<'a, '_
         ends: EndCollector<'_>,
     ) -> Result<(DuplicateMarks, DuplicationCounters), C::Error> {
         let saved: Option<(DuplicateMarks, DuplicationCounters)> = self.load(Phase::Resolve)?;
-        if let Some(saved) = saved {
-            self.backing.ledger.charge(saved.0.bytes());
-            return Ok(saved);
+        if let Some((marks, counters)) = saved {
+            return Ok((marks.charged_to(&self.backing.ledger), counters));
         }
         let (command, request) = (self.command, self.request);
         let watch = || command.watch(Phase::Resolve, 0);

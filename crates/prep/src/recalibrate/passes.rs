@@ -9,7 +9,6 @@
 use std::sync::atomic::Ordering;
 
 use seqloom_format::Persist;
-use seqloom_runtime::memory::Ledger;
 
 use super::counts::{Counts, Extent};
 use super::view::{CountedQuality, StoredCounts};
@@ -36,28 +35,6 @@ pub fn most_memory_bytes(options: &RecalibrationOptions, groups: usize) -> u64 {
     Applier::most_bytes(options, groups) + row_cells * REPORT_ROW_BYTES + by_quality
 }
 
-/// Memory of the ledger, until it is dropped.
-struct Charged<'a> {
-    ledger: &'a Ledger,
-    bytes: u64,
-}
-
-impl<'a> Charged<'a> {
-    /// As much of `requested_bytes` as there is.
-    fn at_most(requested_bytes: u64, ledger: &'a Ledger) -> Self {
-        let free_bytes = ledger.total_bytes().saturating_sub(ledger.charged_bytes());
-        let bytes = requested_bytes.min(free_bytes);
-        let bytes = if ledger.try_charge(bytes) { bytes } else { 0 };
-        Self { ledger, bytes }
-    }
-}
-
-impl Drop for Charged<'_> {
-    fn drop(&mut self) {
-        self.ledger.release(self.bytes);
-    }
-}
-
 /// What passes count in.
 struct Tables {
     /// Room for each read group.
@@ -80,8 +57,8 @@ pub fn count_stored(
     let workers_bytes = threads.saturating_mul(WORKER_BYTES);
     let requested_bytes = full_bytes.saturating_mul(threads);
     let more_bytes = requested_bytes.saturating_sub(workers_bytes);
-    let charged = Charged::at_most(more_bytes, &records.backing.ledger);
-    let room_bytes = workers_bytes + charged.bytes;
+    let charge = records.backing.ledger.charge_at_most(more_bytes);
+    let room_bytes = workers_bytes + charge.bytes();
     let tables = if requested_bytes <= room_bytes {
         Tables { extents: full, copies: threads }
     } else {
@@ -202,19 +179,6 @@ mod tests {
             let expected: Vec<_> = extents.iter().map(|it| it.qualities).collect();
             prop_assert_eq!(sum, expected);
         }
-    }
-
-    #[test]
-    fn the_ledger_gives_what_it_has_and_gets_it_back() {
-        let ledger = Ledger::new(100);
-        ledger.charge(70);
-        assert_eq!(Charged::at_most(20, &ledger).bytes, 20);
-        let most = Charged::at_most(u64::MAX, &ledger);
-        assert_eq!((most.bytes, ledger.charged_bytes()), (30, 100));
-        ledger.charge(50);
-        assert_eq!(Charged::at_most(1, &ledger).bytes, 0);
-        drop(most);
-        assert_eq!(ledger.charged_bytes(), 120);
     }
 
     #[test]

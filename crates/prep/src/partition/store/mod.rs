@@ -20,7 +20,7 @@ use std::sync::{Mutex, OnceLock};
 
 use seqloom_io::spill::{Content, SpillError, SpillExtent, SpillFile, SpillScratch};
 use seqloom_runtime::failure::lock;
-use seqloom_runtime::memory::Ledger;
+use seqloom_runtime::memory::{Charge, Ledger};
 
 pub(crate) use saved::SavedPartition;
 pub use saved::{SavedStore, SavedValue, WriteOutError, write_out};
@@ -32,23 +32,25 @@ const MAX_SEGMENTS: usize = 4096;
 /// Most partitions that are distinguished.
 pub(crate) const MAX_PARTITIONS: usize = MAX_SEGMENTS * SEGMENT_PARTITIONS;
 
+/// A chunk in memory.
+#[derive(Debug)]
+pub(crate) struct HeldChunk {
+    pub(crate) bytes: Vec<u8>,
+    charge: Charge,
+}
+
 /// A sealed chunk.
 #[derive(Debug)]
 pub(crate) enum Chunk {
     /// In memory.
-    Memory {
-        bytes: Vec<u8>,
-        /// What is charged for it.
-        charged_bytes: u64,
-    },
+    Memory(HeldChunk),
     /// In the spill file.
     Spilled(SpillExtent),
 }
 
 #[derive(Debug, Default)]
 struct Contents {
-    open: Vec<u8>,
-    open_charged_bytes: u64,
+    open: Option<HeldChunk>,
     sealed: Vec<Chunk>,
     /// Of all that was appended, wherever it is by now.
     bytes: u64,
@@ -200,15 +202,19 @@ impl<'a> ChunkStore<'a> {
             self.used.fetch_max(partition + 1, Ordering::AcqRel);
         }
         let mut contents = lock(&slot.contents);
-        if contents.open.capacity() == 0 {
+        if contents.open.is_none() {
             drop(contents);
             let capacity = self.chunk_bytes.max(added);
-            self.charge_first(capacity as u64, scratch)?;
+            let charge = self.charge_first(capacity as u64, scratch)?;
             contents = lock(&slot.contents);
-            self.open_first(&mut contents, capacity);
+            // Unless another worker has opened it.
+            let open = || HeldChunk { bytes: Vec::with_capacity(capacity), charge };
+            contents.open.get_or_insert_with(open);
         }
         let full = self.make_room(&mut contents, partition, added, &mut scratch.spare);
-        parts.iter().for_each(|part| contents.open.extend_from_slice(part));
+        if let Some(open) = &mut contents.open {
+            parts.iter().for_each(|part| open.bytes.extend_from_slice(part));
+        }
         contents.bytes += added as u64;
         drop(contents);
         let Some(full) = full else { return Ok(()) };
@@ -231,33 +237,36 @@ impl<'a> ChunkStore<'a> {
 
     /// Charges the first chunk of a partition, for which full chunks are spilled if need be. Called
     /// without any partition's lock, since those of others are taken.
-    fn charge_first(&self, bytes: u64, scratch: &mut StoreScratch) -> Result<(), SpillError> {
-        while !self.backing.ledger.try_charge(bytes) {
+    fn charge_first(&self, bytes: u64, scratch: &mut StoreScratch) -> Result<Charge, SpillError> {
+        let ledger = &self.backing.ledger;
+        loop {
+            if let Some(charge) = ledger.try_charge(bytes) {
+                return Ok(charge);
+            }
             let Some(partition) = lock(&self.kept).pop_front() else {
-                self.backing.ledger.charge(bytes);
-                return Ok(());
+                return Ok(ledger.charge(bytes));
             };
             let mut contents = lock(&self.partition(partition).contents);
-            let is_kept = |chunk: &Chunk| matches!(chunk, Chunk::Memory { .. });
+            let is_kept = |chunk: &Chunk| matches!(chunk, Chunk::Memory(_));
             let Some(at) = contents.sealed.iter().position(is_kept) else { continue };
             let chunk = contents.sealed.swap_remove(at);
             drop(contents);
-            if let Chunk::Memory { bytes, charged_bytes } = chunk {
-                self.spill(partition, bytes, scratch)?;
-                self.backing.ledger.release(charged_bytes);
+            if let Chunk::Memory(held) = chunk {
+                self.spill_held(partition, held, scratch)?;
             }
         }
-        Ok(())
     }
 
-    /// Opens the first chunk, which is charged already, unless another worker has done so.
-    fn open_first(&self, contents: &mut Contents, capacity: usize) {
-        if contents.open.capacity() == 0 {
-            contents.open = Vec::with_capacity(capacity);
-            contents.open_charged_bytes = capacity as u64;
-        } else {
-            self.backing.ledger.release(capacity as u64);
-        }
+    /// Spills a chunk, of which no memory is left.
+    fn spill_held(
+        &self,
+        partition: usize,
+        HeldChunk { bytes, charge }: HeldChunk,
+        scratch: &mut StoreScratch,
+    ) -> Result<(), SpillError> {
+        self.spill(partition, bytes, scratch)?;
+        drop(charge);
+        Ok(())
     }
 
     /// Makes the open chunk fit `added` more bytes; returns a full chunk that must be spilled.
@@ -268,27 +277,22 @@ impl<'a> ChunkStore<'a> {
         added: usize,
         spare: &mut Vec<u8>,
     ) -> Option<Vec<u8>> {
-        if contents.open.len() + added <= contents.open.capacity() {
+        let open = contents.open.as_mut()?;
+        if open.bytes.len() + added <= open.bytes.capacity() {
             return None;
         }
-        let ledger = &self.backing.ledger;
         let capacity = self.chunk_bytes.max(added);
-        if ledger.try_charge(capacity as u64) {
-            let bytes = std::mem::replace(&mut contents.open, Vec::with_capacity(capacity));
-            let charged_bytes =
-                std::mem::replace(&mut contents.open_charged_bytes, capacity as u64);
-            contents.sealed.push(Chunk::Memory { bytes, charged_bytes });
+        if let Some(charge) = self.backing.ledger.try_charge(capacity as u64) {
+            let next = HeldChunk { bytes: Vec::with_capacity(capacity), charge };
+            contents.sealed.push(Chunk::Memory(std::mem::replace(open, next)));
             lock(&self.kept).push_back(partition);
             return None;
         }
         // The charge of the chunk to be spilled now stands for the spare that replaces it; they
         // differ in size only where a record is larger than a chunk.
         spare.reserve_exact(capacity);
-        let spare_bytes = spare.capacity() as u64;
-        ledger.charge(spare_bytes.saturating_sub(contents.open_charged_bytes));
-        ledger.release(contents.open_charged_bytes.saturating_sub(spare_bytes));
-        contents.open_charged_bytes = spare_bytes;
-        Some(std::mem::replace(&mut contents.open, std::mem::take(spare)))
+        open.charge.resize(spare.capacity() as u64);
+        Some(std::mem::replace(&mut open.bytes, std::mem::take(spare)))
     }
 
     /// Ends the open chunk of a partition to which nothing more will come soon: the memory that it
@@ -296,15 +300,10 @@ impl<'a> ChunkStore<'a> {
     pub(crate) fn close(&self, partition: usize) {
         let Some(slot) = self.existing(partition) else { return };
         let mut contents = lock(&slot.contents);
-        if contents.open.capacity() == 0 {
-            return;
-        }
-        let mut bytes = std::mem::take(&mut contents.open);
-        let open_charged_bytes = std::mem::take(&mut contents.open_charged_bytes);
-        bytes.shrink_to_fit();
-        let charged_bytes = (bytes.capacity() as u64).min(open_charged_bytes);
-        self.backing.ledger.release(open_charged_bytes - charged_bytes);
-        contents.sealed.push(Chunk::Memory { bytes, charged_bytes });
+        let Some(mut ended) = contents.open.take() else { return };
+        ended.bytes.shrink_to_fit();
+        ended.charge.shrink_to(ended.bytes.capacity() as u64);
+        contents.sealed.push(Chunk::Memory(ended));
         lock(&self.kept).push_back(partition);
     }
 
@@ -331,39 +330,23 @@ fn place(partition: usize) -> SegmentIndex {
 }
 
 impl Chunk {
-    /// The chunk's bytes, read back if they were spilled. What was charged for a chunk in memory is
-    /// the caller's to release, through [`Loaded`].
+    /// The chunk in memory, read back if it was spilled: that is charged by whoever works on it.
     ///
     /// # Errors
     /// When the spill file cannot be read or a checksum differs.
-    pub(crate) fn load<'a>(
+    pub(crate) fn load(
         self,
-        backing: &'a Backing,
+        backing: &Backing,
         scratch: &mut StoreScratch,
-    ) -> Result<Loaded<'a>, SpillError> {
-        let (bytes, charged_bytes) = match self {
-            Self::Memory { bytes, charged_bytes } => (bytes, charged_bytes),
+    ) -> Result<HeldChunk, SpillError> {
+        match self {
+            Self::Memory(held) => Ok(held),
             Self::Spilled(extent) => {
-                let mut bytes = Vec::new();
+                let (mut bytes, charge) = (Vec::new(), backing.ledger.charge(0));
                 backing.spill.read(extent, &mut bytes, &mut scratch.spill)?;
-                (bytes, 0)
+                Ok(HeldChunk { bytes, charge })
             }
-        };
-        Ok(Loaded { bytes, charged_bytes, ledger: &backing.ledger })
-    }
-}
-
-/// A chunk in memory; what was charged for it is released with it.
-#[derive(Debug)]
-pub(crate) struct Loaded<'a> {
-    pub(crate) bytes: Vec<u8>,
-    charged_bytes: u64,
-    ledger: &'a Ledger,
-}
-
-impl Drop for Loaded<'_> {
-    fn drop(&mut self) {
-        self.ledger.release(self.charged_bytes);
+        }
     }
 }
 

@@ -127,10 +127,7 @@ impl<'a> ChunkStore<'a> {
     ) -> Result<(), SpillError> {
         for chunk in self.take(partition) {
             match chunk {
-                Chunk::Memory { bytes, charged_bytes } => {
-                    self.spill(partition, bytes, scratch)?;
-                    self.backing.ledger.release(charged_bytes);
-                }
+                Chunk::Memory(held) => self.spill_held(partition, held, scratch)?,
                 spilled @ Chunk::Spilled(_) => {
                     lock(&self.partition(partition).contents).sealed.push(spilled);
                 }
@@ -146,7 +143,7 @@ impl<'a> ChunkStore<'a> {
             let bytes = self.bytes(partition);
             let extent = |chunk: &Chunk| match chunk {
                 Chunk::Spilled(extent) => Some(*extent),
-                Chunk::Memory { .. } => None,
+                Chunk::Memory(_) => None,
             };
             let slot = self.existing(partition).filter(|_| bytes > 0)?;
             let chunks = lock(&slot.contents).sealed.iter().filter_map(extent).collect();

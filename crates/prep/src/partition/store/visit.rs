@@ -36,8 +36,8 @@ impl ChunkStore<'_> {
         let extent = match lock(&slot.contents).sealed.get_mut(index) {
             None => return Ok(()),
             // It is out of its place while it is visited, so that the lock is free for others.
-            Some(Chunk::Memory { bytes, .. }) => {
-                std::mem::swap(bytes, visited);
+            Some(Chunk::Memory(held)) => {
+                std::mem::swap(&mut held.bytes, visited);
                 None
             }
             Some(Chunk::Spilled(extent)) => Some(*extent),
@@ -48,8 +48,8 @@ impl ChunkStore<'_> {
             return visit(visited);
         }
         let outcome = visit(visited);
-        if let Some(Chunk::Memory { bytes, .. }) = lock(&slot.contents).sealed.get_mut(index) {
-            std::mem::swap(bytes, visited);
+        if let Some(Chunk::Memory(held)) = lock(&slot.contents).sealed.get_mut(index) {
+            std::mem::swap(&mut held.bytes, visited);
         }
         outcome
     }
@@ -60,9 +60,7 @@ impl ChunkStore<'_> {
     /// # Errors
     /// When a chunk cannot be spilled.
     pub fn spill_for(&self, room_bytes: u64, scratch: &mut StoreScratch) -> Result<(), SpillError> {
-        self.charge_first(room_bytes, scratch)?;
-        self.backing.ledger.release(room_bytes);
-        Ok(())
+        self.charge_first(room_bytes, scratch).map(drop)
     }
 }
 
