@@ -22,6 +22,7 @@
 pub mod duplicates;
 pub mod exchange;
 pub mod finish;
+mod hash;
 pub mod input;
 pub mod metrics;
 pub mod partition;

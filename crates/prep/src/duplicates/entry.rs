@@ -5,7 +5,8 @@
 
 use std::cmp::Ordering;
 
-use super::{Companion, Location};
+use super::Location;
+use crate::hash::{mix, spread};
 
 /// Strands of the two ends of a pair, first letter for the end that is named first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,6 +83,15 @@ pub struct PairEnds {
     pub(crate) optical_orientation: Orientation,
     /// Coordinate mode: strand of end 1's record. Query mode: false.
     pub(crate) tie_reverse: bool,
+}
+
+/// What is counted of a mapped primary record that is marked because of another of its template.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Companion {
+    /// Library index.
+    pub(crate) library: u16,
+    /// The flags say that its mate is mapped.
+    pub(crate) mate_mapped: bool,
 }
 
 /// A mapped primary record without a mapped mate.
@@ -398,19 +408,6 @@ impl UmiForm {
 /// Two 32-bit values as one key; the bit patterns count, not the signs.
 fn join(high: i32, low: i32) -> u64 {
     u64::from(high.cast_unsigned()) << 32 | u64::from(low.cast_unsigned())
-}
-
-/// The finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014), offset so that 0 is not fixed.
-pub(crate) fn mix(value: u64) -> u64 {
-    let z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
-/// Maps a hash evenly to `0..partitions` (0 where there are none), by the high half of a product.
-pub(crate) fn spread(hash: u64, partitions: usize) -> usize {
-    ((u128::from(hash) * partitions as u128) >> 64) as usize
 }
 
 /// The low 48 bits of a template ordinal.

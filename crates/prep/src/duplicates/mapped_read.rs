@@ -1,13 +1,14 @@
 //! What a mapped primary record is to duplicate marking: where its first sequenced base is, and
 //! what it scores. Rules of Picard's `ReadEndsForMarkDuplicates` and `DuplicateScoringStrategy`.
 
-use seqloom_format::bam::cigar::{consumes_reference, is_clip};
 use seqloom_format::bam::{Flags, RecordRef};
 
 use super::{
-    DuplicateMode, FragmentEnd, GroupIndex, Location, Orientation, PairEnds, PairedEndMarker,
+    Companion, DuplicateMode, FragmentEnd, GroupIndex, Location, Orientation, PairEnds,
+    PairedEndMarker,
 };
 use crate::duplicates::barcode::ReadBarcodes;
+use crate::duplicates::five_prime::unclipped_five_prime;
 
 /// Base qualities below this one do not count in a score (Picard's SUM_OF_BASE_QUALITIES).
 const LEAST_SCORED_QUALITY: u8 = 15;
@@ -24,15 +25,6 @@ pub(crate) struct SortKey {
     reference: i32,
     start: i32,
     is_reverse: bool,
-}
-
-/// What is counted of a mapped primary record that is marked because of another of its template.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Companion {
-    /// Library index.
-    pub(crate) library: u16,
-    /// The flags say that its mate is mapped.
-    pub(crate) mate_mapped: bool,
 }
 
 /// What duplicate marking needs of a mapped primary record.
@@ -181,39 +173,6 @@ pub(crate) fn pair_up(
         optical_orientation: Orientation::of(read1.is_reverse(), read2.is_reverse()),
         tie_reverse,
     })
-}
-
-fn unclipped_five_prime(record: &RecordRef<'_>) -> i32 {
-    let is_reverse = record.has_flags(Flags::REVERSE);
-    five_prime(record.position(), is_reverse, record.full_cigar().codes())
-}
-
-/// Position of the first sequenced base of an alignment with its start and CIGAR, had it and all
-/// clipped ones been aligned; 0-based, held within 32 bits.
-pub(super) fn five_prime(
-    start: i32,
-    is_reverse: bool,
-    cigar: impl Iterator<Item = (u8, u32)>,
-) -> i32 {
-    let (mut leading, mut trailing, mut span) = (0_i64, 0_i64, 0_i64);
-    let mut aligned = false;
-    for (code, length) in cigar {
-        if is_clip(code) {
-            trailing += i64::from(length);
-        } else {
-            trailing = 0;
-            aligned = true;
-        }
-        if !aligned {
-            leading += i64::from(length);
-        }
-        if consumes_reference(code) {
-            span += i64::from(length);
-        }
-    }
-    let start = i64::from(start);
-    let position = if is_reverse { start + span - 1 + trailing } else { start - leading };
-    position.clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32
 }
 
 /// Picard's SUM_OF_BASE_QUALITIES score. Absent qualities give 0; bytes above 127, which are

@@ -6,11 +6,12 @@ use seqloom_format::bam::Flags;
 use seqloom_runtime::error::{Class, Place, RunError};
 
 use super::Location;
-use super::entry::{Decoder, Encoder, ordinal_bytes, spread};
+use super::entry::{Decoder, Encoder, ordinal_bytes};
 use super::mapped_read::{MappedRead, SortKey, pair_up};
 use super::{DuplicateMode, PairEnds};
 use crate::duplicates::NAME_OF_ITS_OWN;
 use crate::duplicates::barcode::ReadBarcodes;
+use crate::hash::spread;
 
 /// A mapped primary record with a mapped mate.
 ///

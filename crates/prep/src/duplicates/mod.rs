@@ -3,12 +3,13 @@
 //! While records stream by, [`read_end`] turns each template into small fixed-size entries
 //! ([`PairEnds`], [`FragmentEnd`], [`PairedEndMarker`]). Entries go to partitions by a fixed hash
 //! of what makes two of them comparable, so every set of possible duplicates is in one partition
-//! and partitions are resolved in parallel, by `phase` ([`resolve_all`]), into one bitmap over
+//! and partitions are resolved in parallel, by [`resolve_all`], into one bitmap over
 //! templates ([`DuplicateMarks`]); which of a set is the original is decided in `resolve`. The
 //! final pass only tests a bit.
 
 pub(crate) mod barcode;
 mod entry;
+mod five_prime;
 mod library;
 pub(crate) mod location;
 mod mapped_read;
@@ -16,22 +17,22 @@ mod marks;
 mod mate;
 pub(crate) mod metrics;
 pub(crate) mod optical;
-mod phase;
 pub(crate) mod read_end;
-mod relatives;
 mod resolve;
+mod resolve_all;
 mod sparse;
 pub(crate) mod strand;
 pub(crate) mod umi;
+mod unmapped_and_secondary;
 
 pub use barcode::{BarcodeError, BarcodeTags};
+pub(crate) use entry::{Companion, Orientation, UmiForm};
 pub use entry::{FragmentEnd, PairEnds, PairedEndMarker};
-pub(crate) use entry::{Orientation, UmiForm, mix, spread};
 pub(crate) use library::GroupIndex;
 pub use library::{LibraryTable, TooManyReadGroups};
 pub(crate) use location::Location;
 pub use location::{LocationSource, NamePattern};
-pub(crate) use mapped_read::{Companion, MappedRead, pair_up};
+pub(crate) use mapped_read::{MappedRead, pair_up};
 pub(crate) use marks::DuplicateKind;
 pub use marks::{DuplicateMarks, MarkSink, MarkedReads};
 pub use mate::NameUsedTwice;
@@ -40,13 +41,13 @@ pub use metrics::{
     DuplicateSetHistogram, DuplicationCounters, DuplicationMetrics, SampledPairs, Saturation,
     SetSizes,
 };
-pub(crate) use phase::for_each_chunk;
-pub use phase::{ResolveError, resolve_all};
 pub use read_end::{ReadEndError, ReadEndOptions, examine_template};
-pub(crate) use relatives::{Relative, share_families};
 pub(crate) use resolve::FragmentResolver;
 pub use resolve::{PartitionEnds, resolve_pairs, resolve_partition};
+pub(crate) use resolve_all::for_each_chunk;
+pub use resolve_all::{ResolveError, resolve_all};
 pub use sparse::SparseMarks;
+pub(crate) use unmapped_and_secondary::{Relative, share_families};
 
 /// What is wrong where a name is that of several templates, and what to do.
 pub(crate) const NAME_OF_ITS_OWN: &str = "each template needs a name of its own; was a file given \

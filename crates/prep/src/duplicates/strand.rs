@@ -3,7 +3,7 @@
 
 use seqloom_format::bam::{AuxValue, Flags, RecordError, RecordRef, cigar};
 
-use super::mapped_read::five_prime;
+use super::five_prime::five_prime;
 
 /// A strand of a molecule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

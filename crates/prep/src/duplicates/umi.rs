@@ -9,7 +9,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 
-use super::mix;
+use crate::hash::mix;
 
 /// Letters of a UMI: A, C, G, T and N are the digits 1 to 5 of its number.
 const LETTERS: &[u8; 5] = b"ACGTN";

@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use seqloom_format::bam::RecordRef;
 use seqloom_runtime::pool;
 
+use super::StoredRecords;
+use super::error::FinishError;
 use super::hooks::{RecordVisitor, VisitorSource};
-use super::{FinishError, StoredRecords};
 use crate::duplicates::DuplicateMarks;
 use crate::partition::frame::{frames, set_duplicates};
 use crate::partition::store::{ChunkStore, StoreScratch};

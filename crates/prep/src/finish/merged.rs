@@ -5,8 +5,7 @@ use std::cmp::Ordering;
 use seqloom_format::bam::RecordRef;
 use seqloom_io::spill::{Content, SpillExtent};
 
-use super::FinishError;
-use super::sorted::Sorting;
+use super::error::FinishError;
 use crate::partition::frame::{FRAME_BYTES, append_frame, framed};
 use crate::partition::order::{PrefixKeys, SortOrder};
 use crate::partition::store::{Backing, StoreScratch};
@@ -143,35 +142,32 @@ pub(super) fn compare_bodies(
     }
 }
 
-impl Sorting<'_> {
-    /// Merges runs; `keys` has taken note of all their records.
-    pub(super) fn merge(
-        &self,
-        runs: Vec<Run>,
-        keys: &mut PrefixKeys,
-        scratch: &mut StoreScratch,
-        mut visit: impl FnMut(u64, &[u8]) -> Result<(), FinishError>,
-    ) -> Result<(), FinishError> {
-        let backing = self.backing;
-        let mut heads = Heads { cursors: Vec::with_capacity(runs.len()), order: self.order };
-        for run in runs {
-            let pieces = run.into_iter();
-            let mut cursor = Cursor { pieces, piece: Vec::new(), offset: 0, head: (0, 0) };
-            if cursor.look(keys, backing, scratch)? {
-                heads.cursors.push(cursor);
-            }
+/// Merges runs; `keys` has taken note of all their records.
+pub(super) fn merge(
+    (order, backing): (SortOrder, &Backing),
+    runs: Vec<Run>,
+    keys: &mut PrefixKeys,
+    scratch: &mut StoreScratch,
+    mut visit: impl FnMut(u64, &[u8]) -> Result<(), FinishError>,
+) -> Result<(), FinishError> {
+    let mut heads = Heads { cursors: Vec::with_capacity(runs.len()), order };
+    for run in runs {
+        let pieces = run.into_iter();
+        let mut cursor = Cursor { pieces, piece: Vec::new(), offset: 0, head: (0, 0) };
+        if cursor.look(keys, backing, scratch)? {
+            heads.cursors.push(cursor);
         }
-        (0..heads.cursors.len() / 2).rev().for_each(|at| heads.sift_down(at));
-        while let Some(cursor) = heads.cursors.first_mut() {
-            if let Some((ordinal, body)) = cursor.frame() {
-                visit(ordinal, body)?;
-                cursor.offset += FRAME_BYTES + body.len();
-            }
-            if !cursor.look(keys, backing, scratch)? {
-                heads.cursors.swap_remove(0);
-            }
-            heads.sift_down(0);
-        }
-        Ok(())
     }
+    (0..heads.cursors.len() / 2).rev().for_each(|at| heads.sift_down(at));
+    while let Some(cursor) = heads.cursors.first_mut() {
+        if let Some((ordinal, body)) = cursor.frame() {
+            visit(ordinal, body)?;
+            cursor.offset += FRAME_BYTES + body.len();
+        }
+        if !cursor.look(keys, backing, scratch)? {
+            heads.cursors.swap_remove(0);
+        }
+        heads.sift_down(0);
+    }
+    Ok(())
 }

@@ -5,6 +5,7 @@
 
 mod counting_pass;
 pub(crate) mod encode;
+mod error;
 pub(crate) mod hooks;
 mod merged;
 mod output_index;
@@ -17,12 +18,9 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use seqloom_cram::Referred;
-use seqloom_format::bam::{Flags, RecordError, RecordRef, Reference};
-use seqloom_format::index::IndexError;
+use seqloom_format::bam::{Flags, RecordRef, Reference};
 use seqloom_format::persist_fields;
-use seqloom_io::spill::SpillError;
-use seqloom_io::{Output, OutputError};
-use seqloom_runtime::error::{Class, Place, RunError};
+use seqloom_io::Output;
 use seqloom_runtime::pool::Stopped;
 use seqloom_runtime::trace::Stage;
 use seqloom_runtime::turnstile::{Admission, Turnstile};
@@ -35,8 +33,9 @@ use crate::recalibrate::AppliedCounts;
 pub use counting_pass::CountingPassOptions;
 pub(crate) use counting_pass::counting_pass;
 pub use encode::{EncodeError, EncodedUnit, Encoder, Encoding, UNIT_BYTES};
+pub use error::FinishError;
 pub use hooks::VisitorSource;
-use hooks::{Edited, EditorSource, HookError, RecordEditor, RecordVisitor};
+use hooks::{Edited, EditorSource, RecordEditor, RecordVisitor};
 pub use output_index::OutputIndex;
 pub use output_transform::{DuplicateTagging, OutputTransform};
 use sorted::{ENTRY_BYTES, Sorting};
@@ -52,63 +51,6 @@ const IN_FLIGHT_PER_WORKER: usize = 4;
 const TYPICAL_RECORD_BYTES: u64 = 128;
 /// A unit that is merged from runs hands its bytes on in pieces of this size.
 const DRAIN_BYTES: usize = 4 << 20;
-
-/// Why the output could not be finished.
-#[derive(Debug, thiserror::Error)]
-pub enum FinishError {
-    /// A spilled chunk could not be written or read back.
-    #[error(transparent)]
-    Spill(#[from] SpillError),
-    /// A record is malformed, which can only be damage.
-    #[error("a stored record is damaged: {0}")]
-    Record(#[from] RecordError),
-    /// A record cannot be encoded.
-    #[error(transparent)]
-    Encode(#[from] EncodeError),
-    /// The index cannot hold the records.
-    #[error(transparent)]
-    Index(#[from] IndexError),
-    /// The output cannot be written.
-    #[error(transparent)]
-    Output(#[from] OutputError),
-    /// A visitor or an editor failed.
-    #[error(transparent)]
-    Hook(#[from] HookError),
-    /// Containers for which nobody counts records.
-    #[error("CRAM in stripes; this is a bug")]
-    Unnumbered,
-    /// The workers were stopped.
-    #[error(transparent)]
-    Stopped(#[from] Stopped),
-}
-
-impl RunError for FinishError {
-    fn class(&self) -> Class {
-        match self {
-            Self::Spill(spill) => spill.class(),
-            Self::Record(_) => Class::Output,
-            Self::Unnumbered => Class::Bug,
-            Self::Encode(encode) => encode.class(),
-            Self::Index(_) => Class::Input,
-            Self::Output(output) => output.class(),
-            Self::Hook(hook) => hook.class(),
-            Self::Stopped(stop) => stop.class(),
-        }
-    }
-
-    fn place(&self) -> Place {
-        match self {
-            Self::Spill(spill) => spill.place(),
-            Self::Output(output) => output.place(),
-            Self::Hook(hook) => hook.place(),
-            Self::Record(_)
-            | Self::Encode(_)
-            | Self::Index(_)
-            | Self::Unnumbered
-            | Self::Stopped(_) => Place::default(),
-        }
-    }
-}
 
 /// The records of a run: where they are stored, and which of them are duplicates.
 #[derive(Clone, Copy)]

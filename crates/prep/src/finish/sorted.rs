@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 
 use seqloom_format::bam::RecordRef;
 
-use super::FinishError;
-use super::merged::{PIECE_BYTES, RunWriter, compare_bodies};
+use super::error::FinishError;
+use super::merged::{PIECE_BYTES, RunWriter, compare_bodies, merge};
 use crate::duplicates::DuplicateMarks;
 use crate::partition::frame::{framed, frames, set_duplicates};
 use crate::partition::order::{PrefixKeys, SortOrder};
@@ -93,12 +93,12 @@ impl Sorting<'_> {
             let mut longer = RunWriter::default();
             let mut scratch_out = StoreScratch::new()?;
             let some = runs.drain(..fan_in).collect();
-            self.merge(some, &mut keys, scratch, |ordinal, body| {
+            merge((order, backing), some, &mut keys, scratch, |ordinal, body| {
                 longer.push(ordinal, body, backing, &mut scratch_out)
             })?;
             runs.push_back(longer.finish(backing, &mut scratch_out)?);
         }
-        self.merge(runs.into(), &mut keys, scratch, visit)
+        merge((order, backing), runs.into(), &mut keys, scratch, visit)
     }
 }
 

@@ -14,7 +14,7 @@ use seqloom_runtime::memory::{Charge, Ledger};
 use seqloom_runtime::order::Ordered;
 use seqloom_runtime::turnstile::Admission;
 
-use super::FinishError;
+use super::error::FinishError;
 use super::units::{Unit, share_of_each};
 use crate::finish::encode::EncodedUnit;
 

@@ -36,7 +36,7 @@ pub enum IngestError {
          --duplicate-mode query says so, or --fix-mates wants it); --sort queryname puts them \
          together", path.display()
     )]
-    Apart {
+    NotGrouped {
         /// The input.
         path: PathBuf,
         /// Number of the record that comes too late, from 1.
@@ -79,7 +79,7 @@ impl RunError for IngestError {
     fn class(&self) -> Class {
         match self {
             Self::Input(input) => input.class(),
-            Self::Unsorted { .. } | Self::Apart { .. } | Self::TooManyRecords { .. } => {
+            Self::Unsorted { .. } | Self::NotGrouped { .. } | Self::TooManyRecords { .. } => {
                 Class::Input
             }
             Self::At { error, .. } => error.class(),
@@ -92,7 +92,7 @@ impl RunError for IngestError {
     fn place(&self) -> Place {
         match self {
             Self::Input(input) => input.place(),
-            Self::Unsorted { path, record } | Self::Apart { path, record, .. } => {
+            Self::Unsorted { path, record } | Self::NotGrouped { path, record, .. } => {
                 Place::of(path).at_record(*record)
             }
             Self::TooManyRecords { path, name } => Place::of(path).at_name(name),

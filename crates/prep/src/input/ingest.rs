@@ -102,9 +102,9 @@ pub fn run(
         return Err(Stopped::Incomplete.into());
     }
     if let Some(names) = options.names
-        && let Some(apart) = names.first_apart(threads, watch)?
+        && let Some(found) = names.first_not_grouped(threads, watch)?
     {
-        return Err(scheduler.apart(apart));
+        return Err(scheduler.not_grouped(found));
     }
     let (records_read, templates) = (scheduler.records(), scheduler.templates());
     let records = trace.records.load(Ordering::Relaxed);

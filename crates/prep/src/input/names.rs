@@ -11,7 +11,8 @@ use std::num::NonZeroUsize;
 use seqloom_io::spill::SpillError;
 
 use super::error::IngestError;
-use crate::duplicates::{for_each_chunk, spread};
+use crate::duplicates::for_each_chunk;
+use crate::hash::spread;
 use crate::partition::collect::END_PARTITIONS;
 use crate::partition::store::{Backing, ChunkStore, PhaseResources, StoreScratch};
 
@@ -25,7 +26,7 @@ const ENTRY_BYTES: usize = HASH_BYTES + RECORD_BYTES;
 
 /// Two runs of records of one name with others between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Apart {
+pub(super) struct NotGrouped {
     /// First record of the later run, counted over all inputs from 0.
     pub(super) again: u64,
     /// First record of the run before it.
@@ -68,18 +69,18 @@ impl<'a> TemplateNames<'a> {
     }
 
     /// The earliest run whose name has come before, if there is one. Takes all names out.
-    pub(super) fn first_apart(
+    pub(super) fn first_not_grouped(
         &self,
         threads: NonZeroUsize,
         watch: &dyn Fn() -> bool,
-    ) -> Result<Option<Apart>, IngestError> {
+    ) -> Result<Option<NotGrouped>, IngestError> {
         let resources = PhaseResources { backing: self.backing, threads, watch };
-        let found: Vec<Option<Apart>> = resources.for_each_partition(
+        let found: Vec<Option<NotGrouped>> = resources.for_each_partition(
             // As spilled, and as numbers.
             |partition| self.runs.bytes(partition) * 5 / 2,
-            |partition, scratch, found: &mut Option<Apart>| {
+            |partition, scratch, found: &mut Option<NotGrouped>| {
                 let runs = self.runs_of(partition, scratch)?;
-                *found = found.iter().copied().chain(earliest_apart(runs)).min();
+                *found = found.iter().copied().chain(earliest_not_grouped(runs)).min();
                 Ok::<(), IngestError>(())
             },
         )?;
@@ -129,10 +130,10 @@ fn run_of(entry: &[u8; ENTRY_BYTES]) -> Run {
     Run { name: NameHash { first, rest: u32::from_be_bytes(rest) }, record }
 }
 
-fn earliest_apart(mut runs: Vec<Run>) -> Option<Apart> {
+fn earliest_not_grouped(mut runs: Vec<Run>) -> Option<NotGrouped> {
     runs.sort_unstable();
     let twice = runs.windows(2).filter(|two| two[0].name == two[1].name);
-    twice.map(|two| Apart { again: two[1].record, first: two[0].record }).min()
+    twice.map(|two| NotGrouped { again: two[1].record, first: two[0].record }).min()
 }
 
 #[cfg(test)]
@@ -143,11 +144,11 @@ mod tests {
     use std::collections::BTreeMap;
 
     /// The earliest run whose name has come before.
-    fn expected(names: &[(usize, u8)]) -> Option<Apart> {
+    fn expected(names: &[(usize, u8)]) -> Option<NotGrouped> {
         let mut last = BTreeMap::new();
         let mut runs = (0_u64..).zip(names);
         runs.find_map(|(record, name)| {
-            last.insert(name, record).map(|first| Apart { again: record, first })
+            last.insert(name, record).map(|first| NotGrouped { again: record, first })
         })
     }
 
@@ -165,7 +166,7 @@ mod tests {
                 runs.add(*input, &[*name, 0], record, &mut scratch).unwrap();
             }
             let threads = NonZeroUsize::new(2).unwrap();
-            let found = runs.first_apart(threads, &|| true).unwrap();
+            let found = runs.first_not_grouped(threads, &|| true).unwrap();
             prop_assert_eq!(found, expected(&names));
             prop_assert_eq!(backing.ledger.charged_bytes(), 0);
         }

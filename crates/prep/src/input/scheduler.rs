@@ -12,7 +12,7 @@ use seqloom_io::alignments::{AlignmentSource, BlockCheck, RecordBlock, Truncatio
 use seqloom_runtime::schedule::{Fetch, Fetches, Idle, InOrder};
 
 use super::error::IngestError;
-use super::names::Apart;
+use super::names::NotGrouped;
 use super::templates::{Scan, Templates, name_of, scan_block};
 use crate::partition::collect::Grouping;
 use crate::partition::frame::MAX_TEMPLATE_RECORDS;
@@ -190,9 +190,9 @@ impl<'a> Scheduler<'a> {
     }
 
     /// The error that two places of a name are.
-    pub(super) fn apart(&self, apart: Apart) -> IngestError {
-        let (path, first) = self.place_of(apart.first);
-        IngestError::Apart { path, record: first + (apart.again - apart.first), first }
+    pub(super) fn not_grouped(&self, found: NotGrouped) -> IngestError {
+        let (path, first) = self.place_of(found.first);
+        IngestError::NotGrouped { path, record: first + (found.again - found.first), first }
     }
 
     /// The input of a record, which is counted over all inputs from 0, and its number there, from

@@ -19,7 +19,7 @@ use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::failure::lock;
 use seqloom_runtime::pool::{self, Stopped};
 
-use crate::duplicates::mix;
+use crate::hash::mix;
 use crate::partition::frame::{frame_of, frames, template_of};
 use crate::partition::numbers::TemplateNumbers;
 use crate::partition::order::SortOrder;
@@ -52,7 +52,7 @@ impl RunError for RedistributeError {
     fn class(&self) -> Class {
         match self {
             Self::Spill(spill) => spill.class(),
-            Self::Record(_) => Class::Output,
+            Self::Record(_) => Class::Damaged,
             Self::Stopped(stop) => stop.class(),
         }
     }
@@ -233,7 +233,7 @@ pub(crate) fn by_number<'a>(
 }
 
 /// Where one worker's records go.
-trait Placer {
+trait RecordPlacer {
     /// The new partition of a record.
     fn place(&mut self, ordinal: u64, body: &[u8]) -> Result<usize, RecordError>;
 
@@ -247,7 +247,7 @@ struct ByName<'m> {
     text: Vec<u8>,
 }
 
-impl Placer for ByName<'_> {
+impl RecordPlacer for ByName<'_> {
     fn place(&mut self, _ordinal: u64, body: &[u8]) -> Result<usize, RecordError> {
         self.text.clear();
         self.order.append_text(&RecordRef::new(body)?, &mut self.text);
@@ -261,7 +261,7 @@ struct ByNumber<'m> {
     open: Option<(usize, usize)>,
 }
 
-impl Placer for ByNumber<'_> {
+impl RecordPlacer for ByNumber<'_> {
     fn place(&mut self, ordinal: u64, _body: &[u8]) -> Result<usize, RecordError> {
         let bin = self.numbers.ordinal_bin(template_of(ordinal));
         let (first, last) = self.open.unwrap_or((bin, bin));
@@ -279,7 +279,7 @@ impl Placer for ByNumber<'_> {
 }
 
 /// Moves all records of one store to another, each where the `placer` of the worker says.
-fn move_all<P: Placer + Send>(
+fn move_all<P: RecordPlacer + Send>(
     from: &ChunkStore<'_>,
     to: &ChunkStore<'_>,
     placer: impl Fn() -> P + Sync,

@@ -3,7 +3,7 @@
 use seqloom_format::{MalformedState, Persist, persist_fields};
 use seqloom_io::Output;
 
-use super::Phase;
+use super::phase::Phase;
 use crate::finish::{Finished, OutputIndex};
 use crate::partition::Backing;
 

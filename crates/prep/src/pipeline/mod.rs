@@ -13,6 +13,7 @@
 //! output by [`Writing`].
 
 mod checkpoints;
+mod phase;
 mod write;
 
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use seqloom_io::spill::SpillError;
 use seqloom_runtime::pool::Stopped;
 
 pub use checkpoints::{Checkpoints, WrittenUnits};
+pub use phase::Phase;
 pub use write::{OutputRequest, Writing};
 
 use crate::duplicates::{
@@ -41,40 +43,6 @@ use crate::partition::{
 };
 use crate::recalibrate::{Applier, StoredCounts};
 use checkpoints::Written;
-
-/// A phase of preparation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Phase {
-    /// Records to partitions, which is the command's.
-    Ingest,
-    /// Which records are duplicates.
-    Resolve,
-    /// In orders by name, records to partitions by name. Where lanes were read side by side, the
-    /// records without a reference to bins by their number in the whole input.
-    Redistribute,
-    /// What recalibration counts.
-    Recalibrate,
-    /// Records sorted, encoded and written.
-    Finish,
-}
-
-impl Phase {
-    /// All of them, in order.
-    pub const ALL: [Self; 5] =
-        [Self::Ingest, Self::Resolve, Self::Redistribute, Self::Recalibrate, Self::Finish];
-
-    /// As reports call it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Ingest => "ingest",
-            Self::Resolve => "resolve",
-            Self::Redistribute => "redistribute",
-            Self::Recalibrate => "recalibrate",
-            Self::Finish => "finish",
-        }
-    }
-}
 
 /// Records on which the pipeline works.
 pub struct PipelineInput<'a> {

@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use seqloom_runtime::failure::lock;
 
 use super::*;
+use crate::finish::hooks::HookError;
 use crate::partition::frame::template_of;
 use crate::partition::order::SortOrder;
 

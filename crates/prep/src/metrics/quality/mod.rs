@@ -18,6 +18,7 @@ mod observed;
 mod padded;
 mod qualities;
 mod read_groups;
+mod request;
 mod samtools_stats;
 
 pub use alignment_summary::{
@@ -29,6 +30,7 @@ pub use histogram::Histogram;
 pub use insert_size::{InsertSizeMetrics, PairOrientation};
 pub use qualities::{QualityByCycleCounts, QualityDistributionCounts, QualityYieldCounts};
 pub use read_groups::ReadGroupNames;
+pub use request::MetricsRequest;
 pub use samtools_stats::SamtoolsStatsCounts;
 
 use std::num::NonZeroUsize;
@@ -55,46 +57,7 @@ const LARGE_SIZES_PER_WORKER: u64 = 4096;
 /// full.
 const INSERT_SIZE_BYTES: u64 = 96 << 20;
 
-/// Which metrics are counted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct MetricsRequest {
-    /// Picard CollectInsertSizeMetrics.
-    pub insert_size: bool,
-    /// Picard CollectAlignmentSummaryMetrics.
-    pub alignment_summary: bool,
-    /// Picard CollectQualityYieldMetrics.
-    pub quality_yield: bool,
-    /// Picard MeanQualityByCycle.
-    pub quality_by_cycle: bool,
-    /// Picard QualityScoreDistribution.
-    pub quality_distribution: bool,
-    /// Summary numbers of `samtools stats`.
-    pub samtools_stats: bool,
-    /// Bases and adapters by cycle, mapping qualities.
-    pub cycles: bool,
-    /// Read groups.
-    pub read_groups: bool,
-    /// Picard CollectGcBiasMetrics, where there is a reference.
-    pub gc_bias: bool,
-    /// `samtools depth -a -s`, of records that come sorted by coordinate into one output.
-    pub depth: bool,
-}
-
 impl MetricsRequest {
-    /// Everything.
-    pub const ALL: Self = Self {
-        insert_size: true,
-        alignment_summary: true,
-        quality_yield: true,
-        quality_by_cycle: true,
-        quality_distribution: true,
-        samtools_stats: true,
-        cycles: true,
-        read_groups: true,
-        gc_bias: true,
-        depth: true,
-    };
-
     /// Memory that counting may take beyond a few MiB per worker, by so many workers of records of
     /// so many read groups and sequences: each worker has counts of its own, and there is their
     /// sum.
@@ -108,18 +71,6 @@ impl MetricsRequest {
         of_all(self.insert_size, INSERT_SIZE_BYTES)
             .saturating_add(of_each(self.read_groups, groups + 1, ReadGroupCounts::MOST_BYTES))
             .saturating_add(of_each(self.depth, sequences, Depth::SEQUENCE_BYTES))
-    }
-
-    /// Whether records are compared with the reference, where there is one.
-    #[must_use]
-    pub fn wants_reference(&self) -> bool {
-        self.alignment_summary || self.gc_bias
-    }
-
-    /// Whether nothing is requested.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
     }
 }
 

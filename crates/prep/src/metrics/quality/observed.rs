@@ -2,9 +2,9 @@
 
 use seqloom_format::bam::{AuxFields, AuxValue, CigarOps, Flags, RecordError, RecordRef};
 
-use super::MetricsRequest;
 use super::cigar_sums::CigarSums;
 use super::padded::{LANES, Padded};
+use super::request::MetricsRequest;
 
 /// Code of N among the 4-bit codes of BAM.
 pub(super) const NO_CALL: u8 = 15;

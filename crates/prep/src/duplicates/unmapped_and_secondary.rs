@@ -2,8 +2,9 @@
 //! supplementary records and unmapped mates have no ends, and take the family of those that have.
 
 use super::DuplicateMarks;
-use super::entry::{Decoder, Encoder, ordinal_bytes, spread};
+use super::entry::{Decoder, Encoder, ordinal_bytes};
 use super::mate::hash_128;
+use crate::hash::spread;
 
 /// A record of input that is sorted by coordinate, by the name of its template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
