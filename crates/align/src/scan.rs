@@ -10,7 +10,7 @@ use std::num::NonZeroUsize;
 use seqloom_io::reads::{Fetch, FetchScratch, InputBlock, ReadSource, ReadsError};
 use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::flow::{self, Flow, Shared};
-use seqloom_runtime::pool::Stopped;
+use seqloom_runtime::pool::{Interrupted, Stopped};
 use seqloom_runtime::schedule::{Fetches, Idle};
 
 use crate::cohort::{CohortCutter, CohortStart, CutRules, CutTotals};
@@ -122,7 +122,7 @@ impl<'a> Flow for Scan<'a> {
 }
 
 /// Reads all that `source` has, the blocks in `first` before it. `watch` is called at times,
-/// by this thread, with the starts that were found since the last time; `false` ends the scan.
+/// by this thread, with the starts that were found since the last time; it may end the scan.
 ///
 /// # Errors
 /// The first failure of any worker: malformed input above all.
@@ -131,7 +131,7 @@ pub fn scan(
     first: Vec<InputBlock>,
     rules: CutRules<'_>,
     threads: NonZeroUsize,
-    watch: &dyn Fn(&[CohortStart]) -> bool,
+    watch: &dyn Fn(&[CohortStart]) -> Result<(), Interrupted>,
 ) -> Result<Scanned, ScanError> {
     let CutRules { pairing, cohort_bases, umi } = rules;
     let cutter = CohortCutter::new(source, pairing, cohort_bases).without_umis(umi);

@@ -150,7 +150,7 @@ fn check(lengths: &[usize], rules: CutRules<'_>, form: Form, block_bytes: usize,
     let whole = cut(&open(&[], None), rules, CohortRange::default());
     let threads = NonZeroUsize::new(3).unwrap();
     let source = open(&[], Some(3_000));
-    let scanned = scan(&source, Vec::new(), rules, threads, &|_| true).unwrap();
+    let scanned = scan(&source, Vec::new(), rules, threads, &|_| Ok(())).unwrap();
     let points: Vec<_> =
         (0..input.paths.len()).map(|lane| source.take_restart_points(lane)).collect();
     // From the last restart point before a place, where there is one.
@@ -205,7 +205,7 @@ fn an_empty_input_has_no_cohort() {
         Vec::new(),
         CutRules { pairing: Pairing::Single, cohort_bases: 10, umi: None },
         one,
-        &|_| true,
+        &|_| Ok(()),
     );
     assert_eq!(scanned.unwrap(), Scanned::default());
 }

@@ -16,7 +16,7 @@
 //! let batch_rows = threads.saturating_add(9_999);
 //! let limits = Limits { threads, batch_rows, memory_bytes: Limits::least_bytes(threads) };
 //! let mut output = Output::create("reads.arrows".as_ref())?;
-//! let to = Destination { limits: &limits, output: &mut output, watch: &|_, _| true };
+//! let to = Destination { limits: &limits, output: &mut output, watch: &|_, _| Ok(()) };
 //! let columns = ["name".parse::<ReadColumn>()?, "sequence".parse()?];
 //! let requested = RequestedReads { columns: &columns, text: TextType::Utf8 };
 //! let totals = write(&["reads.fq.gz".into()], &SourceOptions::default(), &requested, to)?;

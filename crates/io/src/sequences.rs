@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use seqloom_format::{SequenceScanError, SequenceScanner, SequenceSink};
 use seqloom_runtime::error::{Class, Place, RunError};
+use seqloom_runtime::pool::Interrupted;
 
 use crate::input::error::InputError;
 use crate::text::for_each_chunk;
@@ -24,8 +25,8 @@ pub enum SequencesError {
         source: SequenceScanError,
     },
     /// The caller wants no more.
-    #[error("interrupted")]
-    Stopped,
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
 }
 
 impl RunError for SequencesError {
@@ -33,7 +34,7 @@ impl RunError for SequencesError {
         match self {
             Self::Source(source) => source.class(),
             Self::Malformed { .. } => Class::Input,
-            Self::Stopped => Class::Interrupted,
+            Self::Interrupted(interrupted) => interrupted.class(),
         }
     }
 
@@ -41,25 +42,25 @@ impl RunError for SequencesError {
         match self {
             Self::Source(source) => source.place(),
             Self::Malformed { path, .. } => Place::of(path),
-            Self::Stopped => Place::default(),
+            Self::Interrupted(_) => Place::default(),
         }
     }
 }
 
-/// Hands every read of `path` to `sink`; `may_go_on` is called after every megabyte of text.
+/// Hands every read of `path` to `sink`; `look` is called after every megabyte of text.
 ///
 /// # Errors
 /// [`SequencesError`].
 pub fn scan<S: SequenceSink>(
     path: &Path,
     sink: &mut S,
-    may_go_on: impl Fn(&S) -> bool,
+    look: impl Fn(&S) -> Result<(), Interrupted>,
 ) -> Result<(), SequencesError> {
     let malformed = |source| SequencesError::Malformed { path: path.to_owned(), source };
     let mut scanner = SequenceScanner::default();
     for_each_chunk(path, |chunk| {
         scanner.push(chunk, sink).map_err(malformed)?;
-        if may_go_on(sink) { Ok(()) } else { Err(SequencesError::Stopped) }
+        look(sink).map_err(SequencesError::from)
     })?;
     scanner.finish(sink).map_err(malformed)
 }

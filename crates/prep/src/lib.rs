@@ -76,11 +76,11 @@
 //! let (claim, steps) = (CoordinateClaim::None, [Steps::new()]);
 //! let options = IngestOptions { threads, grouping, claim, names: None, steps: &steps };
 //! let trace = IngestTrace::default();
-//! let read = ingest::run(&source, &collector, &options, &trace, &|| true)?;
+//! let read = ingest::run(&source, &collector, &options, &trace, &|| Ok(()))?;
 //!
 //! // Duplicates.
 //! let Collected { placed, by_ordinal, ends, .. } = collector.into_collected();
-//! let resources = PhaseResources { backing: &backing, threads, watch: &|| true };
+//! let resources = PhaseResources { backing: &backing, threads, watch: &|| Ok(()) };
 //! let options = DuplicateOptions::default();
 //! let (marks, _) = resolve_all(ends.unwrap(), read.templates, mode, &options, &resources)?;
 //!
@@ -97,7 +97,7 @@
 //!     editor: None,
 //!     visitor: None,
 //!     trace: &FinishTrace::default(),
-//!     watch: &|| true,
+//!     watch: &|| Ok(()),
 //! };
 //! let mut outputs = [Output::create(&sorted)?];
 //! let plan = UnitPlan::new(&stores, UNIT_BYTES);

@@ -9,6 +9,7 @@ use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use seqloom_runtime::failure::lock;
+use seqloom_runtime::pool::Interrupted;
 use seqloom_signal::flow::pass::{self, BatchSource, Components, PassOptions, Stage};
 use seqloom_signal::flow::{Fault as SignalFault, Sequential};
 use seqloom_signal::operations::Locate;
@@ -263,10 +264,10 @@ fn run_pass<B: BatchSource, S: Stage>(
 ) -> Result<(), NativeError> {
     let raised = Cell::new(None);
     let watch = || {
-        let signals = Python::attach(|py| py.check_signals());
-        let goes_on = signals.is_ok();
-        raised.set(signals.err());
-        goes_on
+        Python::attach(|py| py.check_signals()).map_err(|error| {
+            raised.set(Some(error));
+            Interrupted
+        })
     };
     let outcome =
         pass::run(&PassOptions { threads, components, watch: &watch }, source, stage, commit);

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use crate::failure::Failure;
 use crate::monitor::Monitor;
-use crate::pool::{self, Stopped};
+use crate::pool::{self, Stopped, Watch};
 use crate::schedule::Idle;
 use crate::trace::{Stage, ThreadTimes};
 
@@ -115,16 +115,11 @@ pub trait Flow: Sync {
     }
 }
 
-/// Runs a flow on `threads` workers. `watch` is called now and then by this thread; where it says
-/// `false`, the flow is interrupted.
+/// Runs a flow on `threads` workers.
 ///
 /// # Errors
 /// The first failure of any worker.
-pub fn run<F: Flow>(
-    flow: &F,
-    threads: NonZeroUsize,
-    watch: &dyn Fn() -> bool,
-) -> Result<(), F::Error> {
+pub fn run<F: Flow>(flow: &F, threads: NonZeroUsize, watch: Watch<'_>) -> Result<(), F::Error> {
     let shared = flow.shared();
     let wake = || {
         shared.scheduler.wake_all();
@@ -155,6 +150,7 @@ pub fn run<F: Flow>(
 mod tests {
     use super::*;
     use crate::failure::lock;
+    use crate::pool::Interrupted;
     use std::sync::Mutex;
 
     const FOUR: NonZeroUsize = NonZeroUsize::new(4).unwrap();
@@ -201,7 +197,7 @@ mod tests {
         }
     }
 
-    fn numbers(bad: Option<u32>, watch: bool) -> (Result<(), Stopped>, u32) {
+    fn numbers(bad: Option<u32>, watch: Result<(), Interrupted>) -> (Result<(), Stopped>, u32) {
         let (sum, times) = (Mutex::default(), ThreadTimes::default());
         let flow = Numbers { shared: Shared::new(0), bad, sum, times };
         let outcome = run(&flow, FOUR, &|| watch);
@@ -213,19 +209,19 @@ mod tests {
 
     #[test]
     fn every_task_is_performed_once() {
-        let (outcome, sum) = numbers(None, true);
+        let (outcome, sum) = numbers(None, Ok(()));
         assert_eq!((outcome.is_ok(), sum), (true, NUMBERS * (NUMBERS + 1) / 2));
     }
 
     #[test]
     fn the_first_failure_is_that_of_the_flow() {
-        let (outcome, _) = numbers(Some(7), true);
+        let (outcome, _) = numbers(Some(7), Ok(()));
         assert!(matches!(outcome, Err(Stopped::Panic(message)) if message == "bad"));
     }
 
     #[test]
     fn a_flow_is_interrupted_from_outside() {
-        assert!(matches!(numbers(None, false).0, Err(Stopped::Interrupted)));
+        assert!(matches!(numbers(None, Err(Interrupted)).0, Err(Stopped::Interrupted(_))));
     }
 }
 
@@ -295,7 +291,7 @@ mod models {
             shared.scheduler.lock().order.push(1, 1);
             let other = shared.clone();
             let worker = loom::thread::spawn(move || other.next_task(Blocks::next).is_none());
-            shared.failure.set(Stopped::Interrupted);
+            shared.failure.set(Stopped::ByAnother);
             shared.scheduler.wake_all();
             assert!(worker.join().unwrap());
         });

@@ -66,7 +66,7 @@
 //!
 //! let (shared, ordered) = (Shared::new(0), Ordered::default());
 //! let flow = Squares { shared, ordered, squares: Mutex::default() };
-//! flow::run(&flow, NonZeroUsize::new(4).unwrap(), &|| true)?;
+//! flow::run(&flow, NonZeroUsize::new(4).unwrap(), &|| Ok(()))?;
 //! assert!(flow.squares.into_inner().unwrap().into_iter().eq((0..100).map(|it| it * it)));
 //! # Ok::<(), Stopped>(())
 //! ```

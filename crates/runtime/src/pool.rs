@@ -14,6 +14,21 @@ use crate::error::{Class, RunError};
 use crate::failure::{Failure, lock};
 use crate::machine;
 
+/// A signal, or the caller, stops the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("interrupted")]
+pub struct Interrupted;
+
+impl RunError for Interrupted {
+    fn class(&self) -> Class {
+        Class::Interrupted
+    }
+}
+
+/// What the calling thread does now and then while workers run: it shows progress, and looks
+/// whether the run is interrupted.
+pub type Watch<'a> = &'a dyn Fn() -> Result<(), Interrupted>;
+
 /// Why workers were stopped, other than by an error of their work.
 #[derive(Debug, thiserror::Error)]
 pub enum Stopped {
@@ -21,8 +36,8 @@ pub enum Stopped {
     #[error("{0}")]
     Panic(String),
     /// The run was interrupted from outside.
-    #[error("interrupted")]
-    Interrupted,
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
     /// Another worker has failed: that error is the run's.
     #[error("another worker has failed")]
     ByAnother,
@@ -35,7 +50,7 @@ impl RunError for Stopped {
     fn class(&self) -> Class {
         match self {
             Self::Panic(_) | Self::ByAnother | Self::Incomplete => Class::Bug,
-            Self::Interrupted => Class::Interrupted,
+            Self::Interrupted(interrupted) => interrupted.class(),
         }
     }
 }
@@ -56,7 +71,7 @@ const WATCH_INTERVAL: Duration = Duration::from_millis(200);
 /// Runs `work(worker_index)` on `threads` threads and waits for all of them.
 ///
 /// The calling thread sleeps, but for a call of `watch` every 200 ms and one at the end of work
-/// that has not failed (progress, signals); where it says `false`, the run is interrupted.
+/// that has not failed, which may interrupt the run.
 /// `failure` is shared with whatever the workers wait on: `wake` is called once after it is set, so
 /// that parked workers look at it.
 ///
@@ -66,7 +81,7 @@ pub fn run<E, W>(
     threads: NonZeroUsize,
     failure: &Failure<E>,
     wake: impl Fn() + Sync,
-    watch: &dyn Fn() -> bool,
+    watch: Watch<'_>,
     work: W,
 ) -> Result<(), E>
 where
@@ -99,8 +114,10 @@ where
         }
         loop {
             let goes_on = running.wait(WATCH_INTERVAL);
-            if (goes_on || !failure.stopped()) && !watch() {
-                fail(Stopped::Interrupted.into());
+            if (goes_on || !failure.stopped())
+                && let Err(interrupted) = watch()
+            {
+                fail(Stopped::from(interrupted).into());
             }
             if !goes_on {
                 break;
@@ -121,7 +138,7 @@ where
 pub fn for_each<I, W, E>(
     threads: NonZeroUsize,
     items: I,
-    watch: &dyn Fn() -> bool,
+    watch: Watch<'_>,
     worker: impl Fn(usize) -> Result<W, E> + Sync,
     work: impl Fn(&mut W, I::Item) -> Result<(), E> + Sync,
 ) -> Result<Vec<W>, E>
@@ -142,7 +159,7 @@ pub(crate) fn take_all<I, W, E>(
     threads: NonZeroUsize,
     next: impl Fn() -> Option<I> + Sync,
     wake: impl Fn() + Sync,
-    watch: &dyn Fn() -> bool,
+    watch: Watch<'_>,
     worker: impl Fn(usize) -> Result<W, E> + Sync,
     work: impl Fn(&mut W, I) -> Result<(), E> + Sync,
 ) -> Result<Vec<W>, E>
@@ -235,8 +252,8 @@ mod tests {
 
     const FOUR: NonZeroUsize = NonZeroUsize::new(4).unwrap();
 
-    fn nothing_to_watch() -> bool {
-        true
+    fn nothing_to_watch() -> Result<(), Interrupted> {
+        Ok(())
     }
 
     /// What a run says that a panic, or what looks like one, has stopped.
@@ -357,7 +374,7 @@ mod tests {
         let looks = AtomicUsize::new(0);
         let look = || {
             looks.fetch_add(1, Ordering::Relaxed);
-            true
+            Ok(())
         };
         run(FOUR, &failure, || (), &look, |_| Ok(())).unwrap();
         assert!(looks.into_inner() > 0);
@@ -370,7 +387,7 @@ mod tests {
             FOUR,
             &failure,
             || (),
-            &|| false,
+            &|| Err(Interrupted),
             |_| {
                 while !failure.stopped() {
                     std::thread::yield_now();
@@ -378,6 +395,6 @@ mod tests {
                 Ok(())
             },
         );
-        assert!(matches!(outcome, Err(Stopped::Interrupted)));
+        assert!(matches!(outcome, Err(Stopped::Interrupted(_))));
     }
 }

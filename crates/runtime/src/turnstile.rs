@@ -16,7 +16,7 @@ use std::sync::PoisonError;
 use std::sync::{Condvar, Mutex, MutexGuard};
 
 use crate::memory::{Charge, Ledger};
-use crate::pool::{self, Stopped};
+use crate::pool::{self, Stopped, Watch};
 use crate::trace::Stage;
 
 #[derive(Debug)]
@@ -63,7 +63,7 @@ impl<'a> Turnstile<'a> {
     pub fn run<'t, W, E>(
         &'t self,
         threads: NonZeroUsize,
-        watch: &dyn Fn() -> bool,
+        watch: Watch<'_>,
         cost_bytes: impl Fn(u64) -> Option<u64> + Sync,
         worker: impl Fn(usize) -> Result<W, E> + Sync,
         work: impl Fn(&mut W, Admission<'t>) -> Result<(), E> + Sync,
@@ -218,7 +218,7 @@ mod tests {
                     _ => Ok(()),
                 }
             };
-            turnstile.run(threads, &|| true, cost, |_| Ok(0), work)
+            turnstile.run(threads, &|| Ok(()), cost, |_| Ok(0), work)
         };
         assert_eq!(run(None).unwrap().into_iter().sum::<u64>(), 499 * 500 / 2);
         assert!(matches!(run(Some(7)), Err(Stopped::Panic(message)) if message == "bad"));

@@ -111,17 +111,6 @@ impl RunError for InputError {
     }
 }
 
-/// A signal stopped the run.
-#[derive(Debug, thiserror::Error)]
-#[error("interrupted")]
-pub struct Interrupted;
-
-impl RunError for Interrupted {
-    fn class(&self) -> Class {
-        Class::Interrupted
-    }
-}
-
 /// The machine does not give what is needed.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]

@@ -14,6 +14,8 @@ use std::os::fd::IntoRawFd;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
+use seqloom_runtime::pool::Interrupted;
+
 use crate::exit::of_signal;
 
 /// Seconds that workers have to stop in.
@@ -41,6 +43,14 @@ pub(crate) fn received() -> Option<i32> {
 #[must_use]
 pub fn interrupted() -> bool {
     received().is_some()
+}
+
+/// The same as an error.
+///
+/// # Errors
+/// [`Interrupted`].
+pub fn check() -> Result<(), Interrupted> {
+    if interrupted() { Err(Interrupted) } else { Ok(()) }
 }
 
 /// From now on a signal is for the workers to see; see the module documentation.

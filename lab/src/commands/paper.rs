@@ -18,7 +18,7 @@ use crate::signal_io;
 use crate::{methylation, parsing};
 use seqloom_runtime::machine;
 
-use seqloom_terminal::error::Interrupted;
+use seqloom_runtime::pool::Interrupted;
 use seqloom_terminal::{Console, UsageError, print, signals};
 
 use super::methylation::MethylationArguments;

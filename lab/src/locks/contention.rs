@@ -161,7 +161,7 @@ pub(crate) fn contend(run: &Contend) -> Result<Contention, Stopped> {
     };
     let usage = machine::usage();
     let failure = Failure::<Stopped>::default();
-    pool::run(run.threads.saturating_add(1), &failure, || {}, &|| true, work)?;
+    pool::run(run.threads.saturating_add(1), &failure, || {}, &|| Ok(()), work)?;
     let now = machine::usage();
     let shared = guarded.into_inner();
     let result = result.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -264,7 +264,7 @@ pub(crate) fn ping_pong_ns(kind: Option<Kind>) -> Result<f64, Stopped> {
         }
     };
     let two = NonZeroUsize::MIN.saturating_add(1);
-    pool::run(two, &Failure::<Stopped>::default(), || {}, &|| true, work)?;
+    pool::run(two, &Failure::<Stopped>::default(), || {}, &|| Ok(()), work)?;
     let times = times.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     Ok(median(&times))
 }

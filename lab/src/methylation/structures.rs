@@ -319,7 +319,7 @@ fn one_at_a_time(lab: &Lab, options: &StructureOptions) -> Result<(), StructureE
             options.threads,
             &failure,
             || (),
-            &|| true,
+            &|| Ok(()),
             |_| {
                 let mut worker = Worker::default();
                 loop {
@@ -401,7 +401,7 @@ fn batches_by_processes(lab: &Lab, options: &StructureOptions) -> Result<(), Str
     let readers = options.threads.get();
     let both = NonZeroUsize::new(2 * readers).unwrap_or(options.threads);
     let wake = || batches.wake_all();
-    pool::run(both, &failure, wake, &|| true, |index| {
+    pool::run(both, &failure, wake, &|| Ok(()), |index| {
         let mut worker = Worker::default();
         loop {
             if index < readers {

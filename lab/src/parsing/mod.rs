@@ -127,7 +127,7 @@ fn drive(
         Ok(())
     };
     let threads = NonZeroUsize::new(threads as usize).unwrap_or(NonZeroUsize::MIN);
-    pool::run(threads, &Failure::<Failed>::default(), || {}, &|| true, work)
+    pool::run(threads, &Failure::<Failed>::default(), || {}, &|| Ok(()), work)
         .map_err(|error| error.to_string())?;
     let confirmed = strategy.finish()?;
     let all = all.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);

@@ -89,7 +89,7 @@ pub(super) fn run<E: CohortEngine>(job: &Job<'_, E>) -> Result<Told, ScheduleErr
         everybody,
         &farm.failure,
         || farm.wake_all(),
-        &|| true,
+        &|| Ok(()),
         |thread| match thread.checked_sub(1) {
             None => farm.emit(),
             Some(worker) => farm.work(worker),

@@ -100,7 +100,7 @@ pub(super) fn run<E: CohortEngine>(job: &Job<'_, E>) -> Result<Told, ScheduleErr
         pipeline.masters.wake_all();
         pipeline.workers.wake_all();
     };
-    pool::run(everybody, &pipeline.failure, wake, &|| true, |thread| {
+    pool::run(everybody, &pipeline.failure, wake, &|| Ok(()), |thread| {
         match thread.checked_sub(MASTERS) {
             None => pipeline.master(thread as u64),
             Some(worker) => pipeline.work(worker),

@@ -22,7 +22,7 @@ pub(super) fn run<E: CohortEngine>(job: &Job<'_, E>) -> Result<Told, ScheduleErr
         placement: job.placement.clone(),
     };
     let trace = IngestTrace::default();
-    let go_on = || true;
+    let go_on = || Ok(());
     let lanes = vec![LaneInput::whole(job.source, job.pairing, job.sink)];
     ingest::run(lanes, job.engine, &options, &trace, &go_on)?;
     Ok(Told { sleeps: trace.wait.visits(), ..Told::default() })

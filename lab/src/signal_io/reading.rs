@@ -113,7 +113,7 @@ pub(crate) fn read_all(options: &ReadingOptions) -> Result<ReadCounts, ReadingEr
         }
         Ok(())
     };
-    pool::run(options.threads, &failure, || (), &|| true, worker)?;
+    pool::run(options.threads, &failure, || (), &|| Ok(()), worker)?;
     Ok(ReadCounts { reads: reads.into_inner(), samples: samples.into_inner() })
 }
 

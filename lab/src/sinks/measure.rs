@@ -187,7 +187,7 @@ fn write_all(
             }
         }
     };
-    pool::run(plan.threads, &failure, || wake_up.wake_all(), &|| true, work)
+    pool::run(plan.threads, &failure, || wake_up.wake_all(), &|| Ok(()), work)
         .map_err(|error| error.to_string())?;
     let (counts, written) = (files.counts(), files.records() as f64);
     let records = written.max(1.0);

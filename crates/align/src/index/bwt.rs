@@ -301,7 +301,7 @@ fn for_each(
 ) -> Result<(), BuildError> {
     let stripes = stripes.iter_mut().enumerate();
     let work = |(): &mut (), (index, stripe)| work(index, stripe);
-    pool::for_each(threads, stripes, &|| true, |_| Ok(()), work).map(drop)
+    pool::for_each(threads, stripes, &|| Ok(()), |_| Ok(()), work).map(drop)
 }
 
 #[cfg(test)]

@@ -54,7 +54,7 @@ impl Parts {
         let read = |(): &mut (), (at, piece): (u64, &mut [u8])| {
             self.file.read_exact_at(piece, at).map_err(Failed)
         };
-        pool::for_each(self.threads, pieces, &|| true, |_| Ok(()), read)
+        pool::for_each(self.threads, pieces, &|| Ok(()), |_| Ok(()), read)
             .map_err(|Failed(error)| error)?;
         self.at += size as u64;
         Ok(values)

@@ -15,7 +15,7 @@ use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::flow;
 use seqloom_runtime::memory::ByteSize;
 use seqloom_runtime::placement::Plan;
-use seqloom_runtime::pool::Stopped;
+use seqloom_runtime::pool::{Stopped, Watch};
 use seqloom_runtime::trace::{Stage, ThreadTimes};
 
 use crate::cohort::{Batch, CohortRange, CutTotals, Pairing};
@@ -267,9 +267,6 @@ pub struct Ingested {
 /// Runs all lanes through `aligner` into their sinks, as many side by side as
 /// [`HeldLimits::lanes`] says.
 ///
-/// `watch` is called now and then while the workers run; when it returns `false` the run is
-/// stopped.
-///
 /// # Errors
 /// The first failure of any worker that is of no lane. Where lanes fail, the failure of the first
 /// of them, for which those before it are gone through to their ends.
@@ -278,7 +275,7 @@ pub fn run<A: Aligner, S: BatchSink>(
     aligner: &A,
     options: &IngestOptions,
     trace: &IngestTrace,
-    watch: &dyn Fn() -> bool,
+    watch: Watch<'_>,
 ) -> Result<Ingested, IngestError<S::Error>> {
     if lanes.is_empty() {
         return Ok(Ingested::default());

@@ -190,7 +190,7 @@ fn t(files: &[PathBuf], stall: Stall, workers: u64, cores: usize, ahead_cohorts:
     let (engine, sink) = (StallingEngine::new(stall), Counting::default());
     let trace = IngestTrace::default();
     let lanes = vec![LaneInput::whole(&source, Pairing::TwoFiles, &sink)];
-    let totals = ingest::run(lanes, &engine, &options, &trace, &|| true).unwrap().totals;
+    let totals = ingest::run(lanes, &engine, &options, &trace, &|| Ok(())).unwrap().totals;
     let reads = BATCHES * BATCH_READS as u64;
     assert_eq!((totals.reads, totals.records, sink.0.into_inner()), (reads, reads, reads));
 

@@ -10,7 +10,7 @@ use seqloom_io::alignments::{AlignmentError, AlignmentScratch, AlignmentSource};
 use seqloom_runtime::failure::lock;
 use seqloom_runtime::flow::{self, Flow, Shared};
 use seqloom_runtime::order::Ordered;
-use seqloom_runtime::pool::Stopped;
+use seqloom_runtime::pool::{Stopped, Watch};
 use seqloom_runtime::schedule::Idle;
 use seqloom_runtime::trace::Stage;
 
@@ -155,7 +155,7 @@ pub fn run<K, E>(
     inputs: &CallInputs<'_>,
     kernel: &K,
     options: &CallOptions<'_>,
-    watch: &dyn Fn() -> bool,
+    watch: Watch<'_>,
     commit: impl FnMut(Committed<'_, K::Output>) -> Result<(), E> + Send,
 ) -> Result<CallTotals, E>
 where

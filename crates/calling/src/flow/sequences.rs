@@ -14,6 +14,7 @@ use seqloom_io::sequences::{SequencesError, scan};
 use seqloom_io::{RandomText, TextError, TextScratch};
 use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::memory::ByteSize;
+use seqloom_runtime::pool::{Interrupted, Watch};
 
 use seqloom_signal::store::{Location, ReadIndex};
 
@@ -173,11 +174,11 @@ impl ReadSequences {
     /// Reads `path` through (`-` is standard input); names and bases may take `limit` of memory.
     ///
     /// # Errors
-    /// [`ReadSequencesError`]; [`SequencesError::Stopped`] in it when `may_go_on` says so.
+    /// [`ReadSequencesError`]; the [`Interrupted`] of `watch` in it.
     pub fn open(
         path: &Path,
         limit: ByteSize,
-        may_go_on: impl Fn() -> bool,
+        watch: Watch<'_>,
     ) -> Result<Self, ReadSequencesError> {
         let text = match RandomText::open(path) {
             _ if path == Path::new("-") => None,
@@ -192,7 +193,9 @@ impl ReadSequences {
         let mut listing =
             Listing { index: ReadIndex::default(), name: Vec::new(), packed, start: 0 };
         let fits = |listing: &Listing| listing.held_bytes() <= limit.0;
-        let scanned = scan(path, &mut listing, |listing| may_go_on() && fits(listing));
+        // What does not fit is refused below.
+        let look = |listing: &Listing| if fits(listing) { watch() } else { Err(Interrupted) };
+        let scanned = scan(path, &mut listing, look);
         if !fits(&listing) {
             let hint = match &listing.packed {
                 Some(_) => "raise -m, or compress the file with bgzip",
@@ -290,7 +293,7 @@ mod tests {
     }
 
     fn open(path: &Path, limit: u64) -> Result<ReadSequences, ReadSequencesError> {
-        ReadSequences::open(path, ByteSize(limit), || true)
+        ReadSequences::open(path, ByteSize(limit), &|| Ok(()))
     }
 
     #[test]
@@ -326,7 +329,7 @@ mod tests {
         let error = open(&path, 1 << 30).unwrap_err().to_string();
         assert!(error.contains("line 12"), "{error}");
         assert!(open(&folder.path().join("none"), 1 << 30).is_err());
-        let stopped = ReadSequences::open(&path, ByteSize(1 << 30), || false);
+        let stopped = ReadSequences::open(&path, ByteSize(1 << 30), &|| Err(Interrupted));
         assert!(stopped.is_err());
     }
 

@@ -15,6 +15,7 @@ use seqloom_prep::partition::GenomeBins;
 use seqloom_report::run::{IndexReport, PlacementReport};
 use seqloom_runtime::memory::ByteSize;
 use seqloom_runtime::placement::Plan;
+use seqloom_runtime::pool::Interrupted;
 use seqloom_terminal::{Console, UsageError, signals};
 
 use super::arguments::{AlignArguments, EngineChoice};
@@ -217,8 +218,8 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Draws progress; `false` once a signal stops the run.
-    pub(crate) fn watch(&self, phase: &'static str, records: u64) -> bool {
+    /// Draws progress, and looks whether a signal stops the run.
+    pub(crate) fn watch(&self, phase: &'static str, records: u64) -> Result<(), Interrupted> {
         self.run.watch(phase, self.input_bytes(), records)
     }
 }

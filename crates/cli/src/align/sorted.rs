@@ -21,6 +21,7 @@ use seqloom_prep::pipeline::{
 use seqloom_prep::recalibrate::{Applier, StoredCounts};
 use seqloom_prep::steps::Steps;
 use seqloom_runtime::memory::Ledger;
+use seqloom_runtime::pool::Interrupted;
 
 use super::job::Job;
 use super::outcomes::Judged;
@@ -111,7 +112,7 @@ struct Aligned<'a, 'j> {
 impl PipelineCallbacks for Aligned<'_, '_> {
     type Error = seqloom_terminal::Error;
 
-    fn watch(&self, phase: Phase, written_records: u64) -> bool {
+    fn watch(&self, phase: Phase, written_records: u64) -> Result<(), Interrupted> {
         match phase {
             Phase::Finish => self.job.watch("write", written_records),
             _ => self.job.watch("duplicates", self.records),

@@ -13,6 +13,7 @@ use seqloom_io::alignments::AlignmentOptions;
 use seqloom_io::cram::InputBases;
 use seqloom_io::reads::SourceOptions;
 use seqloom_io::{Output, OutputError, Publication};
+use seqloom_runtime::pool::Interrupted;
 use seqloom_signal::flow::inputs::{ALL_SUFFIXES, find};
 use seqloom_signal::store::OpenOptions;
 use seqloom_terminal::host::Progress;
@@ -65,13 +66,17 @@ impl Job<'_> {
         Output::create(&self.arguments.output)
     }
 
-    /// Shows how far it is; `false` once a signal stops the run.
-    fn watch(&self, (done_bytes, total_bytes): (u64, Option<u64>), records: u64) -> bool {
+    /// Shows how far it is, and looks whether a signal stops the run.
+    fn watch(
+        &self,
+        (done_bytes, total_bytes): (u64, Option<u64>),
+        records: u64,
+    ) -> Result<(), Interrupted> {
         let share = total_bytes.map(|total| done_bytes as f64 / total.max(1) as f64);
         let phase = "columns";
         let progress = Progress { phase, done_bytes, total_bytes, records, share };
         self.console.report_progress(progress);
-        !signals::interrupted()
+        signals::check()
     }
 
     fn alignments(&self) -> seqloom_terminal::Result<(Totals, Output)> {

@@ -13,7 +13,6 @@ use seqloom_io::{Output, Publication, is_direct};
 use seqloom_prep::finish::{EncodeError, Encoding, OutputIndex};
 use seqloom_prep::input::headers::MergeError;
 use seqloom_terminal::error::Bug;
-use seqloom_terminal::error::Interrupted;
 use seqloom_terminal::{UsageError, signals};
 
 use super::arguments::{IndexKind, OutputArguments, OutputFormat};
@@ -230,9 +229,7 @@ impl<'a> OutputFiles<'a> {
         let outputs = outputs.into_iter().filter_map(Output::into_file).collect();
         refuse_replacing(self.arguments, iter::empty())?;
         // The input may have ended because who wrote it was stopped, by the same signal.
-        if signals::interrupted() {
-            return Err(Interrupted.into());
-        }
+        signals::check()?;
         Publication { outputs, index, sidecars, stale }.commit()?;
         // What it hears of is there.
         if let Some((host, report)) = for_host {

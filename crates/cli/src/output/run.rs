@@ -10,8 +10,8 @@ use seqloom_report::quality::run::{Sample, Samples};
 use seqloom_report::run::{StageReport, UsageReport, core_hours};
 use seqloom_runtime::machine;
 use seqloom_runtime::memory::ByteSize;
+use seqloom_runtime::pool::Interrupted;
 use seqloom_runtime::trace::Stage;
-use seqloom_terminal::error::Interrupted;
 use seqloom_terminal::host::Progress;
 use seqloom_terminal::{Console, UsageError, signals};
 
@@ -168,25 +168,14 @@ impl<'a> Run<'a> {
         self.total_records.set(Some(records));
     }
 
-    /// As [`Run::watch`] for a part of a phase, of which `done` is bytes of input read and of all.
-    ///
-    /// # Errors
-    /// A signal stops the run.
-    pub(crate) fn continues(
-        &self,
-        phase: &'static str,
-        done: (u64, Option<u64>),
-    ) -> seqloom_terminal::Result<()> {
-        if self.watch(phase, done, 0) { Ok(()) } else { Err(Interrupted.into()) }
-    }
-
-    /// Shows progress; `false` once a signal stops the run. `read` and `total` are bytes of input.
+    /// Shows progress, and looks whether a signal stops the run. `read` and `total` are bytes of
+    /// input.
     pub(crate) fn watch(
         &self,
         phase: &'static str,
         (read_bytes, total_bytes): (u64, Option<u64>),
         records: u64,
-    ) -> bool {
+    ) -> Result<(), Interrupted> {
         let (now, usage) = (Instant::now(), machine::usage());
         self.samples.borrow_mut().take(Sample {
             seconds: self.console.wall().as_secs_f64(),
@@ -226,7 +215,7 @@ impl<'a> Run<'a> {
             shown = Shown { line: now, cpu: usage.cpu, ..shown };
         }
         self.shown.set(shown);
-        !signals::interrupted()
+        signals::check()
     }
 
     /// The progress line.

@@ -23,6 +23,7 @@ use seqloom_prep::pipeline::{
 use seqloom_prep::recalibrate::{Applier, StoredCounts};
 use seqloom_report::run::ThreadSeconds;
 use seqloom_runtime::memory::Ledger;
+use seqloom_runtime::pool::Interrupted;
 
 use super::arguments::DuplicateTags;
 use super::job::Job;
@@ -197,7 +198,7 @@ struct Preparing<'a, 'j> {
 impl PipelineCallbacks for Preparing<'_, '_> {
     type Error = seqloom_terminal::Error;
 
-    fn watch(&self, phase: Phase, written_records: u64) -> bool {
+    fn watch(&self, phase: Phase, written_records: u64) -> Result<(), Interrupted> {
         match phase {
             Phase::Finish => self.job.watch("write", written_records),
             Phase::Redistribute => self.job.watch("sort", self.records),

@@ -15,6 +15,7 @@ use seqloom_prep::partition::{GenomeBins, Grouping, SortOrder};
 use seqloom_prep::steps::{
     MissingSequences, NoteMissingSequences, SetMismatchTags, StepError, Steps,
 };
+use seqloom_runtime::pool::Interrupted;
 use seqloom_terminal::{Console, UsageError, signals};
 
 use super::arguments::PrepArguments;
@@ -150,8 +151,8 @@ impl<'a> Job<'a> {
         input_names(self.arguments)
     }
 
-    /// Draws progress; `false` once a signal stops the run.
-    pub(super) fn watch(&self, phase: &'static str, records: u64) -> bool {
+    /// Draws progress, and looks whether a signal stops the run.
+    pub(super) fn watch(&self, phase: &'static str, records: u64) -> Result<(), Interrupted> {
         let bytes = (self.source.bytes_read(), self.source.total_bytes());
         self.run.watch(phase, bytes, records)
     }

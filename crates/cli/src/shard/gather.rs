@@ -195,7 +195,7 @@ fn append(
 ) -> seqloom_terminal::Result<()> {
     piece::read(folder, range, |bytes| {
         output.write(bytes)?;
-        run.continues("gather", (0, None))
+        Ok(run.watch("gather", (0, None), 0)?)
     })
 }
 
@@ -223,7 +223,7 @@ fn append_containers(
             at += bytes;
         }
         rest.drain(..at);
-        run.continues("gather", (0, None))
+        Ok(run.watch("gather", (0, None), 0)?)
     })?;
     match rest.len() {
         0 => Ok(()),

@@ -126,7 +126,7 @@ fn copy(
         back.extend_from_slice(after);
         at += bytes.len() as u64;
         let done = (at - place.start, Some(place.end - place.start));
-        run.continues("place", done)
+        Ok(run.watch("place", done, 0)?)
     })?;
     let ends_sha256 = ends_sha256(output, &blocks).map_err(at_path(path))?;
     Ok(Seams { front: front.into(), back: back.into(), ends_sha256 })

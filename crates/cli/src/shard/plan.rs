@@ -12,6 +12,7 @@ use seqloom_io::reads::{InputBlock, RestartPoint};
 use seqloom_io::{AtomicFile, Fingerprint};
 use seqloom_prep::input::headers::MergeError;
 use seqloom_runtime::memory::ByteSize;
+use seqloom_runtime::pool::Interrupted;
 use seqloom_terminal::error::InputError;
 use seqloom_terminal::{Console, UsageError, signals};
 use serde::Serialize;
@@ -244,18 +245,18 @@ impl<'a> Publisher<'a> {
         Self { folder, lanes, shares, found: RefCell::default() }
     }
 
-    /// Takes note of cohorts; `false` if what follows from them cannot be published.
-    fn tell(&self, starts: &[CohortStart]) -> bool {
+    /// Takes note of cohorts; an end where what follows from them cannot be published.
+    fn tell(&self, starts: &[CohortStart]) -> Result<(), Interrupted> {
         let mut found = self.found.borrow_mut();
         found.take(starts, self.lanes);
-        let Shares::Cohorts(each) = self.shares else { return true };
+        let Shares::Cohorts(each) = self.shares else { return Ok(()) };
         while let Some(shard) = found.next_settled(each) {
             if let Err(error) = found.publish(shard, self.folder) {
                 found.failure = Some(error);
-                return false;
+                return Err(Interrupted);
             }
         }
-        true
+        Ok(())
     }
 
     /// Publishes what is left, when all is known.
@@ -329,8 +330,8 @@ fn scan_first(
         return Err(UsageError("there is no input".to_owned()).into());
     };
     let watch = |starts: &[CohortStart]| {
-        let goes_on = run.watch("scan", (source.bytes_read(), source.total_bytes()), 0);
-        publisher.tell(starts) && goes_on
+        let watched = run.watch("scan", (source.bytes_read(), source.total_bytes()), 0);
+        publisher.tell(starts).and(watched)
     };
     let rules = CutRules {
         pairing: *pairing,

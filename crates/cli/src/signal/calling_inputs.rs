@@ -11,7 +11,6 @@ use seqloom_io::IndexedFasta;
 use seqloom_io::alignments::{AlignmentOptions, AlignmentSource};
 use seqloom_io::reference::ReferenceError;
 use seqloom_runtime::memory::ByteSize;
-use seqloom_runtime::pool::Stopped;
 use seqloom_signal::flow::inputs::Inputs;
 use seqloom_signal::flow::{Input, Numbers, Sequential};
 use seqloom_signal::operations::Locate;
@@ -104,10 +103,8 @@ pub(super) fn open_sequences(
         );
         return Ok(None);
     };
-    let reads = ReadSequences::open(path, limit, || pass.watch("list reads"));
-    if !pass.watch("list reads") {
-        return Err(Stopped::Interrupted.into());
-    }
+    let reads = ReadSequences::open(path, limit, &|| pass.watch("list reads"));
+    pass.watch("list reads")?;
     let reads = reads?;
     if reads.twice() > 0 {
         let (path, twice) = (path.display(), reads.twice());

@@ -12,6 +12,7 @@ use seqloom_io::{AtomicFile, Output, OutputError, Publication};
 use seqloom_report::run::core_hours;
 use seqloom_runtime::failure::lock;
 use seqloom_runtime::machine;
+use seqloom_runtime::pool::Interrupted;
 use seqloom_signal::flow::pass::{self, BatchSource, Components, PassOptions, Stage, Tally};
 use seqloom_signal::flow::{Account, Fault, file_fault};
 use seqloom_signal::operations::Encoding;
@@ -93,13 +94,13 @@ impl<'a> Pass<'a> {
         pass::run(&PassOptions { threads, components, watch: &watch }, source, stage, commit)
     }
 
-    /// Draws progress; `false` once a signal stops the run.
-    pub(super) fn watch(&self, what: &str) -> bool {
+    /// Draws progress, and looks whether a signal stops the run.
+    pub(super) fn watch(&self, what: &str) -> Result<(), Interrupted> {
         let reads = self.reads.load(Ordering::Relaxed);
         let cpu_s = machine::usage().cpu.as_secs_f64();
         let cores = cpu_s / self.console.wall().as_secs_f64().max(1e-3);
         self.console.progress(&format!("{what}: {reads} reads, {cores:.1} cores busy"));
-        !signals::interrupted()
+        signals::check()
     }
 
     /// Counts a read that was worked on.

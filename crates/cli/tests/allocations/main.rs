@@ -165,7 +165,7 @@ fn count(batch_reads: u64) -> [(&'static str, u64); 3] {
 
     let tags = RecordTags { read_group: Some(b"a".to_vec()), ..RecordTags::default() };
     let lanes = vec![LaneInput { tags, ..LaneInput::whole(&source, Pairing::TwoFiles, &sink) }];
-    let totals = ingest::run(lanes, &engine, &options, &trace, &|| true).unwrap().totals;
+    let totals = ingest::run(lanes, &engine, &options, &trace, &|| Ok(())).unwrap().totals;
     let ingest = since();
     assert_eq!(totals.reads, BATCHES * batch_reads);
 
@@ -173,7 +173,7 @@ fn count(batch_reads: u64) -> [(&'static str, u64); 3] {
     let (mode, options) = (DuplicateMode::Query, DuplicateOptions::default());
     let ends = ends.unwrap();
     since();
-    let resources = PhaseResources { backing: &backing, threads, watch: &|| true };
+    let resources = PhaseResources { backing: &backing, threads, watch: &|| Ok(()) };
     let resolved = resolve_all(ends, totals.templates, mode, &options, &resources);
     let (marks, _) = resolved.unwrap();
     let resolve = since();
@@ -194,7 +194,7 @@ fn count(batch_reads: u64) -> [(&'static str, u64); 3] {
         editor: None,
         visitor: None,
         trace: &FinishTrace::default(),
-        watch: &|| true,
+        watch: &|| Ok(()),
     };
     since();
     let finished =

@@ -14,7 +14,7 @@ use seqloom_io::Output;
 use seqloom_runtime::failure::lock;
 use seqloom_runtime::flow::{self, Flow, Shared};
 use seqloom_runtime::order::Ordered;
-use seqloom_runtime::pool::Stopped;
+use seqloom_runtime::pool::{Interrupted, Stopped};
 use seqloom_runtime::schedule::{Fetch, Idle};
 
 use self::scheduler::{Batch, Scheduler, Task};
@@ -77,18 +77,14 @@ pub struct Totals {
     pub batches: u64,
 }
 
-/// Called every 200 ms with bytes read, bytes there are, if that is known, and rows written;
-/// `false` stops the run.
-pub(crate) type Watch<'a> = &'a dyn Fn((u64, Option<u64>), u64) -> bool;
-
 /// Where a stream goes.
 pub struct Destination<'a> {
     /// How much is worked on at a time.
     pub limits: &'a Limits,
     /// What it is written to.
     pub output: &'a mut Output,
-    /// Called now and then while the workers run.
-    pub watch: Watch<'a>,
+    /// Progress and interrupts: bytes read, bytes there are, if that is known, and rows written.
+    pub watch: &'a dyn Fn((u64, Option<u64>), u64) -> Result<(), Interrupted>,
 }
 
 /// What a block that was accepted says of the rest of its input.

@@ -108,7 +108,7 @@ impl Bench {
         };
         let lanes = vec![LaneInput { tags, ..lane }];
         let trace = IngestTrace::default();
-        let done = ingest::run(lanes, &self.engine, &options, &trace, &|| true);
+        let done = ingest::run(lanes, &self.engine, &options, &trace, &|| Ok(()));
         done.map_err(|error| error.to_string())?;
         Ok(sink.0.into_inner().unwrap())
     }

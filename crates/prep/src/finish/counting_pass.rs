@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use seqloom_format::bam::RecordRef;
-use seqloom_runtime::pool;
+use seqloom_runtime::pool::{self, Watch};
 
 use super::StoredRecords;
 use super::error::FinishError;
@@ -20,8 +20,8 @@ pub struct CountingPassOptions<'a> {
     pub threads: NonZeroUsize,
     /// Records seen so far.
     pub records: &'a AtomicU64,
-    /// Called now and then while the workers run; `false` stops them.
-    pub watch: &'a dyn Fn() -> bool,
+    /// Progress and interrupts.
+    pub watch: Watch<'a>,
 }
 
 /// Shows every one of `records` to the visitor of some worker. Chunks in memory are read in

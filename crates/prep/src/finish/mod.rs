@@ -21,7 +21,7 @@ use seqloom_cram::Referred;
 use seqloom_format::bam::{Flags, RecordRef, Reference};
 use seqloom_format::persist_fields;
 use seqloom_io::Output;
-use seqloom_runtime::pool::Stopped;
+use seqloom_runtime::pool::{Stopped, Watch};
 use seqloom_runtime::trace::Stage;
 use seqloom_runtime::turnstile::{Admission, Turnstile};
 
@@ -83,8 +83,8 @@ pub struct FinishOptions<'a> {
     pub visitor: Option<&'a dyn VisitorSource>,
     /// Where the time goes.
     pub trace: &'a FinishTrace,
-    /// Called now and then while the workers run; `false` stops them.
-    pub watch: &'a dyn Fn() -> bool,
+    /// Progress and interrupts.
+    pub watch: Watch<'a>,
 }
 
 /// Time per stage, summed over workers.

@@ -82,8 +82,8 @@ fn an_error_of_the_visitor_ends_the_visit() {
     let sorting = Sorting { order: SortOrder::QueryName, marks: None, backing: &backing };
     let outcome = sorting.visit_merged(store.take(0), 1, &mut scratch, |_, _| {
         seen += 1;
-        if seen == 7 { Err(Stopped::Interrupted.into()) } else { Ok(()) }
+        if seen == 7 { Err(Stopped::ByAnother.into()) } else { Ok(()) }
     });
-    assert!(matches!(outcome, Err(FinishError::Stopped(Stopped::Interrupted))));
+    assert!(matches!(outcome, Err(FinishError::Stopped(Stopped::ByAnother))));
     assert_eq!(seen, 7);
 }

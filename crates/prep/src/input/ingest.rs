@@ -10,7 +10,7 @@ use seqloom_format::{PackedTemplates, persist_fields};
 use seqloom_io::alignments::{AlignmentError, AlignmentScratch, AlignmentSource, Truncation};
 use seqloom_runtime::failure::lock;
 use seqloom_runtime::flow::{self, Flow, Shared};
-use seqloom_runtime::pool::Stopped;
+use seqloom_runtime::pool::{Stopped, Watch};
 use seqloom_runtime::schedule::Idle;
 use seqloom_runtime::trace::{Stage, ThreadTimes};
 
@@ -84,7 +84,7 @@ pub fn run(
     collector: &Collector<'_>,
     options: &IngestOptions<'_>,
     trace: &IngestTrace,
-    watch: &dyn Fn() -> bool,
+    watch: Watch<'_>,
 ) -> Result<IngestTotals, IngestError> {
     let threads = options.threads;
     let scheduler = Scheduler::new(source, options.grouping, options.claim, threads.get());

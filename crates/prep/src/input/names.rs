@@ -9,6 +9,7 @@ use std::hash::{DefaultHasher, Hasher};
 use std::num::NonZeroUsize;
 
 use seqloom_io::spill::SpillError;
+use seqloom_runtime::pool::Watch;
 
 use super::error::IngestError;
 use crate::duplicates::for_each_chunk;
@@ -72,7 +73,7 @@ impl<'a> TemplateNames<'a> {
     pub(super) fn first_not_grouped(
         &self,
         threads: NonZeroUsize,
-        watch: &dyn Fn() -> bool,
+        watch: Watch<'_>,
     ) -> Result<Option<NotGrouped>, IngestError> {
         let resources = PhaseResources { backing: self.backing, threads, watch };
         let found: Vec<Option<NotGrouped>> = resources.for_each_partition(
@@ -166,7 +167,7 @@ mod tests {
                 runs.add(*input, &[*name, 0], record, &mut scratch).unwrap();
             }
             let threads = NonZeroUsize::new(2).unwrap();
-            let found = runs.first_not_grouped(threads, &|| true).unwrap();
+            let found = runs.first_not_grouped(threads, &|| Ok(())).unwrap();
             prop_assert_eq!(found, expected(&names));
             prop_assert_eq!(backing.ledger.charged_bytes(), 0);
         }

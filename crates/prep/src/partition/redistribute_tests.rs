@@ -106,7 +106,7 @@ fn redistributed(
         from.append(ordinal as usize / 4000, &[&at, &size, &body], &mut scratch).unwrap();
     }
     let threads = NonZeroUsize::new(threads).unwrap();
-    let resources = PhaseResources { backing: &backing, threads, watch: &|| true };
+    let resources = PhaseResources { backing: &backing, threads, watch: &|| Ok(()) };
     let to = by_name(from, &names, order, &resources).unwrap();
     let contents = contents(&to, &backing);
     drop(to);
@@ -148,7 +148,7 @@ fn nothing_moves_to_nothing() {
     let from = ChunkStore::new(&backing, 1000);
     let names = NameSample::default();
     let threads = NonZeroUsize::new(2).unwrap();
-    let resources = PhaseResources { backing: &backing, threads, watch: &|| true };
+    let resources = PhaseResources { backing: &backing, threads, watch: &|| Ok(()) };
     let to = by_name(from, &names, SortOrder::QueryName, &resources).unwrap();
     assert_eq!(to.partitions(), 0);
 }
@@ -168,7 +168,7 @@ fn the_ledger_is_kept_while_full_memory_is_moved() {
         from.append(ordinal as usize / 10_000, &[&at, &size, &body], &mut scratch).unwrap();
     }
     let threads = NonZeroUsize::new(2).unwrap();
-    let resources = PhaseResources { backing: &backing, threads, watch: &|| true };
+    let resources = PhaseResources { backing: &backing, threads, watch: &|| Ok(()) };
     let to = by_name(from, &names, SortOrder::QueryName, &resources).unwrap();
     assert!(to.partitions() >= 15, "{}", to.partitions());
     assert!(backing.ledger.peak_bytes() <= memory_bytes, "{}", backing.ledger.peak_bytes());
@@ -182,7 +182,7 @@ fn damage_ends_the_move() {
     from.append(0, &[&frame], &mut StoreScratch::new().unwrap()).unwrap();
     let names = NameSample::default();
     let threads = NonZeroUsize::new(2).unwrap();
-    let resources = PhaseResources { backing: &backing, threads, watch: &|| true };
+    let resources = PhaseResources { backing: &backing, threads, watch: &|| Ok(()) };
     let outcome = by_name(from, &names, SortOrder::QueryName, &resources);
     assert!(matches!(outcome, Err(RedistributeError::Record(_))), "{outcome:?}");
 }
@@ -224,7 +224,7 @@ fn records_of_lanes_come_to_be_as_those_of_one() {
         let expected = collect(Numbering::of_lanes(1), &of_one);
         let from = collect(numbering, &of_lanes);
         let threads = NonZeroUsize::new(3).unwrap();
-        let resources = PhaseResources { backing: &backing, threads, watch: &|| true };
+        let resources = PhaseResources { backing: &backing, threads, watch: &|| Ok(()) };
         let moved = by_number(from, &numbers, &resources).unwrap();
         assert_eq!(moved.partitions(), expected.partitions());
         let bodies = |store| -> Vec<Vec<Vec<u8>>> {

@@ -22,7 +22,7 @@ use std::sync::atomic::Ordering;
 use seqloom_format::Persist;
 use seqloom_io::Output;
 use seqloom_io::spill::SpillError;
-use seqloom_runtime::pool::Stopped;
+use seqloom_runtime::pool::{Interrupted, Stopped, Watch};
 
 pub use checkpoints::{Checkpoints, WrittenUnits};
 pub use phase::Phase;
@@ -76,8 +76,11 @@ pub trait PipelineCallbacks {
         + From<FinishError>
         + From<Stopped>;
 
-    /// Called now and then while a phase is on, with the records written; `false` interrupts.
-    fn watch(&self, phase: Phase, written_records: u64) -> bool;
+    /// Progress and interrupts while a phase is on, with the records written.
+    ///
+    /// # Errors
+    /// [`Interrupted`].
+    fn watch(&self, phase: Phase, written_records: u64) -> Result<(), Interrupted>;
 
     /// A phase has ended.
     fn end_phase(&self, phase: Phase);
@@ -208,7 +211,7 @@ impl<'a, C: PipelineCallbacks, K: Checkpoints<Error = C::Error>> Pipeline<'a, '_
         self.kept.as_mut().map_or(Ok(()), |kept| kept.save(phase, &state(), backing))
     }
 
-    fn resources<'w>(&self, watch: &'w dyn Fn() -> bool) -> PhaseResources<'a, 'w> {
+    fn resources<'w>(&self, watch: Watch<'w>) -> PhaseResources<'a, 'w> {
         PhaseResources { backing: self.backing, threads: self.request.output.threads, watch }
     }
 

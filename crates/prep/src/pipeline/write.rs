@@ -6,6 +6,7 @@ use std::num::NonZeroUsize;
 use seqloom_cram::Referred;
 use seqloom_format::bam::Header;
 use seqloom_io::Output;
+use seqloom_runtime::pool::Watch;
 
 use crate::finish::{
     self, DuplicateTagging, Encoding, FinishError, FinishOptions, FinishTrace, Finished, Fragments,
@@ -50,19 +51,19 @@ pub struct Writing<'a> {
     /// The header's read groups, by their identifiers.
     read_groups: HashMap<Vec<u8>, i32>,
     trace: &'a FinishTrace,
-    watch: &'a dyn Fn() -> bool,
+    watch: Watch<'a>,
 }
 
 impl<'a> Writing<'a> {
     /// Nothing written yet. Qualities become what `applier` says; metrics compare records with
-    /// `reference`. `watch` is called now and then; `false` interrupts.
+    /// `reference`.
     #[must_use]
     pub fn new(
         request: &'a OutputRequest<'a>,
         records: &'a StoredRecords<'a>,
         (applier, reference): (Option<&'a Applier>, Option<&'a ReferenceSequences>),
         trace: &'a FinishTrace,
-        watch: &'a dyn Fn() -> bool,
+        watch: Watch<'a>,
     ) -> Self {
         let changes = OutputTransform {
             duplicates: records.marks.zip(request.tagging),

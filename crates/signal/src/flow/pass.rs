@@ -14,7 +14,7 @@ use seqloom_format::signal::SignalRead;
 use seqloom_runtime::failure::lock;
 use seqloom_runtime::flow::{self, Flow, Shared};
 use seqloom_runtime::order::Ordered;
-use seqloom_runtime::pool::Stopped;
+use seqloom_runtime::pool::{Stopped, Watch};
 use seqloom_runtime::schedule::Idle;
 use seqloom_runtime::trace;
 
@@ -145,8 +145,8 @@ pub struct PassOptions<'a> {
     pub threads: NonZeroUsize,
     /// Where time is booked.
     pub components: &'a Components,
-    /// Called every 200 ms while the workers run; where it says `false`, the pass is interrupted.
-    pub watch: &'a dyn Fn() -> bool,
+    /// Progress and interrupts.
+    pub watch: Watch<'a>,
 }
 
 /// What the workers of a pass share.

@@ -400,7 +400,7 @@ impl<'a> Workers<'a> {
         let threads = NonZeroUsize::new(self.workers.len()).unwrap_or(NonZeroUsize::MIN);
         let watch = || {
             (self.progress)(self.done());
-            true
+            Ok(())
         };
         pool::for_each(threads, items, &watch, |index| Ok(own(index)), work).map(drop)
     }

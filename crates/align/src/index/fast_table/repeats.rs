@@ -126,7 +126,7 @@ fn flag_parts(
         flag_equal(piece, flags);
         Ok(())
     };
-    pool::for_each(threads, pieces.into_iter(), &|| true, |_| Ok(()), work).map(drop)
+    pool::for_each(threads, pieces.into_iter(), &|| Ok(()), |_| Ok(()), work).map(drop)
 }
 
 /// Sets the flags of the places whose k-mers are found more than once in a sorted part.

@@ -145,7 +145,7 @@ fn finish_with(
     let stored = StoredRecords { stores: &stores, backing: &backing, marks: marks.as_ref() };
     if let Some(visitor) = hooks.visitor {
         let seen = &AtomicU64::new(0);
-        let options = CountingPassOptions { threads, records: seen, watch: &|| true };
+        let options = CountingPassOptions { threads, records: seen, watch: &|| Ok(()) };
         counting_pass(&stored, &options, visitor)?;
         let all: usize = templates.iter().map(Vec::len).sum();
         assert_eq!(seen.load(Ordering::Relaxed), all as u64);
@@ -160,7 +160,7 @@ fn finish_with(
         editor: hooks.editor,
         visitor: hooks.observer,
         trace: &FinishTrace::default(),
-        watch: &|| true,
+        watch: &|| Ok(()),
     };
     let plan = UnitPlan::new(&stores, UNIT_BYTES);
     let finished = run(&stored, plan.all(), &options, &mut outputs, Some(&mut index))?;
@@ -310,7 +310,7 @@ fn a_failing_output_stops_all_and_leaves_no_worker_waiting() {
             editor: None,
             visitor: None,
             trace: &FinishTrace::default(),
-            watch: &|| true,
+            watch: &|| Ok(()),
         };
         let stores = [&placed, &by_ordinal, &unplaced_with_position];
         let plan = UnitPlan::new(&stores, UNIT_BYTES);

@@ -137,7 +137,7 @@ impl GcWindows {
             count_windows(bases, from, end, counts);
             Ok::<(), Stopped>(())
         };
-        let workers = pool::for_each(threads, pieces, &|| true, |_| Ok([0; BINS]), work)?;
+        let workers = pool::for_each(threads, pieces, &|| Ok(()), |_| Ok([0; BINS]), work)?;
         let mut total = [0; BINS];
         for counts in workers {
             total.iter_mut().zip(counts).for_each(|(sum, more)| *sum += more);

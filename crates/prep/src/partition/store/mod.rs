@@ -21,6 +21,7 @@ use std::sync::{Mutex, OnceLock};
 use seqloom_io::spill::{Content, SpillError, SpillExtent, SpillFile, SpillScratch};
 use seqloom_runtime::failure::lock;
 use seqloom_runtime::memory::{Charge, Ledger};
+use seqloom_runtime::pool::Watch;
 
 pub(crate) use saved::SavedPartition;
 pub use saved::{SavedStore, SavedValue, WriteOutError, write_out};
@@ -77,8 +78,8 @@ pub struct PhaseResources<'a, 'w> {
     pub backing: &'a Backing,
     /// How many workers.
     pub threads: NonZeroUsize,
-    /// Called now and then while the workers run; `false` stops them.
-    pub watch: &'w dyn Fn() -> bool,
+    /// Progress and interrupts.
+    pub watch: Watch<'w>,
 }
 
 /// One worker's memory for appending and loading.

@@ -7,7 +7,7 @@ use seqloom_format::{MalformedState, Persist, persist_fields};
 use seqloom_io::spill::{Content, SpillError, SpillExtent};
 use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::failure::lock;
-use seqloom_runtime::pool::{self, Stopped};
+use seqloom_runtime::pool::{self, Stopped, Watch};
 
 use super::{Backing, Chunk, ChunkStore, MAX_PARTITIONS, StoreScratch};
 
@@ -109,7 +109,7 @@ impl SavedValue {
 pub fn write_out(
     stores: &[&ChunkStore<'_>],
     threads: NonZeroUsize,
-    watch: &dyn Fn() -> bool,
+    watch: Watch<'_>,
 ) -> Result<(), WriteOutError> {
     let all = stores.iter().flat_map(|&it| (0..it.partitions()).map(move |number| (it, number)));
     let worker = |_| Ok(StoreScratch::new()?);
@@ -186,7 +186,7 @@ mod tests {
         for (partition, i) in partitions.iter().flat_map(|&p| (0..5).map(move |i| (p, i))) {
             store.append(partition, &[&part(partition, i)], &mut scratch).unwrap();
         }
-        write_out(&[&store], NonZeroUsize::new(3).unwrap(), &|| true).unwrap();
+        write_out(&[&store], NonZeroUsize::new(3).unwrap(), &|| Ok(())).unwrap();
         assert_eq!(backing.ledger.charged_bytes(), 0);
         let saved = SavedValue::write(&store.saved().to_state(), &backing).unwrap().to_state();
         drop(store);

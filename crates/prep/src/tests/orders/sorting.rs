@@ -116,7 +116,7 @@ pub(crate) fn sort(input: &Input, order: SortOrder, setup: &Setup, path: &Path) 
     let Stores { placed, mut by_ordinal, unplaced_with_position, names } =
         collect(input, order, setup, &backing);
     if order.is_by_name() || order == SortOrder::CoordinatePicard {
-        let resources = PhaseResources { backing: &backing, threads, watch: &|| true };
+        let resources = PhaseResources { backing: &backing, threads, watch: &|| Ok(()) };
         by_ordinal = by_name(by_ordinal, &names, order, &resources).unwrap();
     }
     let mut output = Output::create(path).unwrap();
@@ -139,7 +139,7 @@ pub(crate) fn sort(input: &Input, order: SortOrder, setup: &Setup, path: &Path) 
         editor: None,
         visitor: None,
         trace: &FinishTrace::default(),
-        watch: &|| true,
+        watch: &|| Ok(()),
     };
     let stores = [&placed, &by_ordinal, &unplaced_with_position];
     let plan = finish::UnitPlan::new(&stores, finish::UNIT_BYTES);

@@ -119,7 +119,7 @@ pub(crate) fn pass<B: BatchSource>(
     let stage = Transcode::new(header, Encoding::Slow5, &components);
     let mut passed = Passed::default();
     let threads = NonZeroUsize::new(threads).unwrap();
-    let watch = || true;
+    let watch = || Ok(());
     let options = PassOptions { threads, components: &components, watch: &watch };
     pass::run(&options, source, &stage, |encoded| {
         passed.text.extend_from_slice(&encoded.bytes);
