@@ -152,7 +152,7 @@ pub(crate) fn run_together(
         if out_of_time || stop() {
             stop_all(&mut lock(&under_way), out_of_time);
         }
-        true
+        Ok(())
     };
     let failure = Failure::<Stopped>::default();
     let outcome = pool::run(count, &failure, || {}, &watch, work);
