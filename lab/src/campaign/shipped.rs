@@ -1,8 +1,9 @@
 //! Experiments that come with the program.
 
 /// Names and files.
-pub(crate) const SHIPPED: [(&str, &str); 14] = [
+pub(crate) const SHIPPED: [(&str, &str); 15] = [
     ("by-score", include_str!("../../experiments/by-score.toml")),
+    ("compressed-output", include_str!("../../experiments/compressed-output.toml")),
     ("langmead", include_str!("../../experiments/langmead.toml")),
     ("locks", include_str!("../../experiments/locks.toml")),
     ("numa", include_str!("../../experiments/numa.toml")),

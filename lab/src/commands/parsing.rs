@@ -1,9 +1,11 @@
 //! `seqloom-lab parsing`: ways to take reads from files by many threads.
 
+use std::fs;
 use std::path::PathBuf;
 
+use crate::experiment::LabError;
 use crate::output::Fact;
-use crate::parsing::{self, END_TO_END, ENGINE, Input, Parsing};
+use crate::parsing::{self, END_TO_END, ENGINE, Input, Parsing, THREADS, TIMELINE, Timeline};
 use seqloom_locks::Kind;
 use seqloom_runtime::machine;
 
@@ -55,28 +57,8 @@ pub(super) fn run(arguments: &ParsingArguments, console: &Console) -> seqloom_te
     if let Some(folder) = &arguments.again {
         return Ok(parsing::RESULTS.write_again(folder)?);
     }
-    let work = arguments.work.clone();
-    let work = work.unwrap_or_else(|| std::env::temp_dir().join("seqloom-lab-parsing"));
-    let input = match arguments.input.len() {
-        0 => Input::Made(arguments.reads.max(1)),
-        1 | 2 => Input::Files(arguments.input.clone()),
-        _ => return Err(UsageError("--input: a file, or two of mates".to_owned()).into()),
-    };
-    let experiment = Parsing {
-        work,
-        input,
-        reference: arguments.reference.clone(),
-        units: arguments.units.clone(),
-        locks: kinds(&arguments.locks)?.unwrap_or(vec![Kind::Standard]),
-        threads: arguments.threads.clone(),
-        repeats: arguments.repeats,
-        deadline: arguments.budget_minutes.map(super::deadline),
-    };
-    let (table, notes) = experiment.run(&mut |what| console.info(what))?;
-    let mut facts = vec![Fact::new("machine", format!("{} cores", machine::available_cores()))];
-    if arguments.reference.is_some() {
-        facts.push(Fact::new(ENGINE, END_TO_END));
-    }
+    let (table, notes) = experiment(arguments)?.run(&mut |what| console.info(what))?;
+    let mut facts = facts(arguments);
     facts.extend(notes.into_iter().map(|note| Fact::new("data", note)));
     let words = match &arguments.input[..] {
         [] => format!("--reads {}", arguments.reads),
@@ -93,4 +75,52 @@ pub(super) fn run(arguments: &ParsingArguments, console: &Console) -> seqloom_te
     parsing::RESULTS.write(&table, &facts, &arguments.out)?;
     console.info(&format!("report in {}", arguments.out.display()));
     Ok(())
+}
+
+/// Traces one run of each way with the first lock and the most threads, and writes the tables.
+pub(super) fn trace(
+    arguments: &ParsingArguments,
+    console: &Console,
+) -> seqloom_terminal::Result<()> {
+    let mut experiment = experiment(arguments)?;
+    experiment.locks.truncate(1);
+    let threads = arguments.threads.iter().copied().max().unwrap_or(1);
+    let Timeline { counts, mut threads_at } =
+        experiment.timeline(threads, &mut |what| console.info(what))?;
+    let mut facts = facts(arguments);
+    facts.push(Fact::new("threads", threads.to_string()));
+    let out = &arguments.out;
+    TIMELINE.write(&counts, &facts, out)?;
+    threads_at.round();
+    let path = out.join(THREADS);
+    Ok(fs::write(&path, threads_at.to_tsv()).map_err(LabError::file(&path))?)
+}
+
+fn experiment(arguments: &ParsingArguments) -> Result<Parsing, UsageError> {
+    let work = arguments.work.clone();
+    let work = work.unwrap_or_else(|| std::env::temp_dir().join("seqloom-lab-parsing"));
+    let input = match arguments.input.len() {
+        0 => Input::Made(arguments.reads.max(1)),
+        1 | 2 => Input::Files(arguments.input.clone()),
+        _ => return Err(UsageError("--input: a file, or two of mates".to_owned())),
+    };
+    Ok(Parsing {
+        work,
+        input,
+        reference: arguments.reference.clone(),
+        units: arguments.units.clone(),
+        locks: kinds(&arguments.locks)?.unwrap_or(vec![Kind::Standard]),
+        threads: arguments.threads.clone(),
+        repeats: arguments.repeats,
+        deadline: arguments.budget_minutes.map(super::deadline),
+    })
+}
+
+/// Machine and engine.
+fn facts(arguments: &ParsingArguments) -> Vec<Fact> {
+    let mut facts = vec![Fact::new("machine", format!("{} cores", machine::available_cores()))];
+    if arguments.reference.is_some() {
+        facts.push(Fact::new(ENGINE, END_TO_END));
+    }
+    facts
 }

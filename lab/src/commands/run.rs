@@ -24,7 +24,7 @@ const TESTKIT: &str = "seqloom-testkit";
 pub(crate) struct RunArguments {
     /// A TOML file, or the name of an experiment that comes with the program: locks, parsing,
     /// output, schedule, numa, oversubscription, read-length, ungapped, by-score,
-    /// spliced, langmead, scale-weak, scale-strong, scale-index
+    /// spliced, langmead, compressed-output, scale-weak, scale-strong, scale-index
     #[arg(value_name = "EXPERIMENT")]
     pub(super) experiment: String,
     /// Where results go [default: out/lab/EXPERIMENT]

@@ -116,8 +116,9 @@ pub(crate) const PAPERS: [Paper; 5] = [
             item(
                 "Figure 1",
                 "threads at a lock, over time",
-                NOTHING,
-                "no trace of threads is drawn",
+                LANGMEAD,
+                "a trace of our end-to-end mode, with --reads and --reference, under the first of \
+                 --locks: not of the paper's programs",
             ),
             item(
                 "Figure 3",
@@ -142,6 +143,13 @@ pub(crate) const PAPERS: [Paper; 5] = [
             item("Table 2", "peaks by lock", LANGMEAD, ""),
             item("Table 3", "peaks by way to parse", LANGMEAD, ""),
             item("Table 4", "peaks of the last programs and BWA-MEM", LANGMEAD, ""),
+            item("Memory", "the most resident memory, by threads", LANGMEAD, ""),
+            item(
+                "Output",
+                "compressed output against stripes, by threads",
+                LANGMEAD,
+                "the question that the paper leaves open, with our end-to-end mode",
+            ),
         ],
     },
     Paper {

@@ -5,13 +5,23 @@ use seqloom_report::page::{Cell, Page, Section};
 use seqloom_report::plot::{Point, Spread};
 
 use super::catalogue::Paper;
-use super::{Recorded, Series, Titles, figure, parsing, state, table};
+use super::{Recorded, Series, Titles, figure, parsing, scaling, state, table, timeline};
 use crate::campaign::measured::{Level, Measured};
 use crate::output::short;
 use crate::predict::bands::{self, Placement, Question};
 use crate::predict::machine::MACHINES;
 use crate::predict::model::HandOver;
 use crate::predict::published::{Curve, Published};
+use crate::table::Table;
+
+/// The figure of threads at a lock.
+pub(crate) const TIME_LINE: &str = "Figure 1";
+/// Memory by threads, and compressed output: no figures of the paper.
+pub(crate) const MEMORY: &str = "Memory";
+/// See [`MEMORY`].
+pub(crate) const COMPRESSED: &str = "Output";
+/// Figures of locks and ways to parse.
+pub(crate) const READING: [&str; 2] = ["Figure 3", "Figure 4"];
 
 /// A program of the paper: in the curves, in the tables, and what is measured here of its kind.
 struct Tool {
@@ -22,9 +32,9 @@ struct Tool {
 
 /// A subject of the experiment, and what it is called on the page.
 #[derive(Clone, Copy)]
-struct Subject {
-    subject: &'static str,
-    name: &'static str,
+pub(super) struct Subject {
+    pub(super) subject: &'static str,
+    pub(super) name: &'static str,
 }
 
 const fn subject(subject: &'static str, name: &'static str) -> Subject {
@@ -59,6 +69,16 @@ const TOOLS: [Tool; 3] = [
 ];
 /// What is measured besides.
 const OTHERS: [Subject; 2] = [subject("bwa", "bwa mem as it is"), subject("seqloom-bwa", "align")];
+
+/// What was measured on a quiet machine.
+fn quiet(measured: Option<&Measured>) -> Option<&Measured> {
+    measured.filter(|measured| !measured.facts.is_busy())
+}
+
+/// All that is measured.
+fn subjects() -> Vec<Subject> {
+    TOOLS.iter().flat_map(|tool| tool.here).chain(OTHERS).collect()
+}
 
 /// A published line.
 #[derive(Clone, Copy)]
@@ -105,8 +125,12 @@ const MODEL_WAYS: [&str; 4] = ["O", "B", "L", "source"];
 pub(crate) struct Sources<'a> {
     pub(crate) published: Option<&'a Published>,
     pub(crate) measured: Option<&'a Measured>,
+    /// Of the campaign `compressed-output`.
+    pub(crate) compressed: Option<&'a Measured>,
     /// Of `seqloom-lab parsing`, with an engine that aligns.
     pub(crate) parsing: Option<&'a Recorded>,
+    /// Numbers of threads at a lock over time, and what each does.
+    pub(crate) timeline: Option<(&'a Recorded, &'a Table)>,
 }
 
 impl Sources<'_> {
@@ -119,6 +143,10 @@ impl Sources<'_> {
             facts: self.facts(),
             sections: Vec::new(),
         };
+        if is_wanted(TIME_LINE) {
+            let of = self.timeline.and_then(|(counts, each)| timeline::section(counts, each));
+            page.sections.extend(of);
+        }
         for (label, title, lines) in [
             ("Figure 3", "Figure 3: locks", LOCKS),
             ("Figure 4", "Figure 4: ways to parse", PARSING),
@@ -141,6 +169,13 @@ impl Sources<'_> {
             if is_wanted(label) {
                 page.sections.push(self.peaks(number, title));
             }
+        }
+        if is_wanted(MEMORY) {
+            let of = quiet(self.measured).and_then(|it| scaling::memory(it, &subjects()));
+            page.sections.extend(of);
+        }
+        if is_wanted(COMPRESSED) {
+            page.sections.extend(quiet(self.compressed).and_then(scaling::compressed));
         }
         if is_wanted("Figure 3") || is_wanted("Figure 4") {
             page.sections.extend(self.model());
@@ -173,12 +208,12 @@ impl Sources<'_> {
 
     /// Rates of a subject by threads, where the machine was quiet.
     fn rates(&self, subject: &str, instances: &str) -> Vec<(u32, f64)> {
-        let quiet = self.measured.filter(|measured| !measured.facts.is_busy());
         let levels = [
             Level { factor: "subject", level: subject },
             Level { factor: "instances", level: instances },
         ];
-        quiet.map(|it| it.by_threads(&levels, "reads_per_s")).unwrap_or_default()
+        let measured = quiet(self.measured);
+        measured.map(|it| it.by_threads(&levels, "reads_per_s")).unwrap_or_default()
     }
 
     /// This machine's lines of some subjects, by one thread of one instance each.
@@ -288,8 +323,7 @@ impl Sources<'_> {
                 peak.krd_s.into(),
             ]);
         }
-        let here = TOOLS.iter().flat_map(|tool| tool.here).chain(OTHERS);
-        for Subject { subject, name } in here {
+        for Subject { subject, name } in subjects() {
             for (instances, how) in [("1", "one process"), ("2", "2 processes")] {
                 let rates = self.rates(subject, instances);
                 let best = rates.iter().max_by(|a, b| a.1.total_cmp(&b.1));

@@ -12,6 +12,8 @@ pub(crate) mod langmead;
 pub(crate) mod lenis;
 pub(crate) mod misale;
 mod parsing;
+mod scaling;
+mod timeline;
 
 use seqloom_report::page::{Cell, Figure, PageTable};
 use seqloom_report::plot::{Line, Plot, Spread, Style};

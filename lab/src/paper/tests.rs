@@ -90,7 +90,7 @@ fn langmead() -> &'static Paper {
 fn published_and_measured_points_are_on_one_page() {
     let (published, measured) = (published(), measured());
     let sources =
-        langmead::Sources { published: Some(&published), measured: Some(&measured), parsing: None };
+        langmead::Sources { published: Some(&published), measured: Some(&measured), ..NOTHING };
     let page = sources.page(langmead(), &all);
     // Four threads that take twice the time of one do twice the work.
     let expected = serde_json::json!([
@@ -118,11 +118,41 @@ fn published_and_measured_points_are_on_one_page() {
     assert_eq!(one.sections.len(), 1);
 }
 
+/// A page without anything on it.
+const NOTHING: langmead::Sources<'static> = langmead::Sources {
+    published: None,
+    measured: None,
+    compressed: None,
+    parsing: None,
+    timeline: None,
+};
+
+#[test]
+fn threads_at_a_lock_are_shown_over_time() {
+    let mut counts = parsing::TIMELINE.empty_table();
+    counts.add_tsv("way\tlock\tms\twaiting\tholding\nO\tmcs\t0.5\t1.5\t1\n").unwrap();
+    let mut threads = parsing::empty_threads();
+    let text = "way\tlock\tthread\tstate\tfrom_us\tuntil_us\nO\tmcs\t2\tholding\t1\t4.5\n";
+    threads.add_tsv(text).unwrap();
+    let facts = vec![Fact::new(parsing::ENGINE, parsing::END_TO_END)];
+    let counts = Recorded { table: counts, facts };
+    let sources = langmead::Sources { timeline: Some((&counts, &threads)), ..NOTHING };
+    let page = sources.page(langmead(), &|label| label == langmead::TIME_LINE);
+    assert_eq!(page.sections.len(), 1);
+    assert_eq!(rows(&page, "timeline-O--mcs"), [[0.5, 1.5, 1.0].map(Value::from).to_vec()]);
+    let each = rows(&page, "threads-O--mcs");
+    assert_eq!(each, [[Value::from("2"), "holding".into(), 1.0.into(), 4.5.into()]]);
+    let figures = &page.sections[0].figures;
+    assert!(figures.iter().all(|figure| figure.plot.is_some()) && figures.len() == 2);
+    let other = sources.page(langmead(), &|label| label == "Table 2");
+    assert!(other.sections.iter().all(|section| !section.title.contains("Figure 1")));
+}
+
 #[test]
 fn locks_and_ways_to_parse_are_shown_with_an_engine_that_aligns() {
     let runs = recorded("parsing", &parsing::RESULTS).unwrap();
     let page = |parsing: &Recorded| {
-        let sources = langmead::Sources { published: None, measured: None, parsing: Some(parsing) };
+        let sources = langmead::Sources { parsing: Some(parsing), ..NOTHING };
         sources.page(langmead(), &all)
     };
     // The recorded runs are of an engine that does nothing.
@@ -140,7 +170,7 @@ fn locks_and_ways_to_parse_are_shown_with_an_engine_that_aligns() {
 fn a_busy_machine_has_no_points_and_nothing_is_made_up() {
     let mut measured = measured();
     measured.facts.load_average = 64.0;
-    let sources = langmead::Sources { published: None, measured: Some(&measured), parsing: None };
+    let sources = langmead::Sources { measured: Some(&measured), ..NOTHING };
     let page = sources.page(langmead(), &all);
     assert!(page.sections.iter().all(|it| it.figures.iter().all(|of| of.plot.is_none())));
     assert_eq!(rows(&page, "table-3"), [] as [Vec<Value>; 0]);

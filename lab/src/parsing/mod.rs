@@ -8,6 +8,8 @@ mod data;
 mod engine;
 mod feed;
 mod report;
+mod timeline;
+mod trace;
 mod ways;
 
 use std::num::NonZeroUsize;
@@ -22,6 +24,7 @@ use seqloom_runtime::pool::{self, Stopped};
 
 use self::data::Data;
 use self::engine::Engine;
+use self::trace::{Hold, Trace};
 use self::ways::{Plan, Strategy, Worker};
 use crate::digest::fnv1a;
 use crate::experiment::{Counters, LabError, Run, TIMES, Work, perform};
@@ -32,6 +35,7 @@ pub(crate) use self::data::simulate;
 pub(crate) use self::data::{Files, Input};
 pub(crate) use self::engine::END_TO_END;
 pub(crate) use self::report::ENGINE;
+pub(crate) use self::timeline::{RESULTS as TIMELINE, STATES, THREADS, Timeline, empty_threads};
 pub(crate) use self::ways::Way;
 
 /// Factors of the table.
@@ -86,6 +90,8 @@ struct Driven {
     holds: u64,
     preempted: u64,
     claims: u64,
+    /// By thread, where it is traced.
+    holds_of: Vec<Vec<Hold>>,
 }
 
 /// An error of a worker, in words.
@@ -107,8 +113,9 @@ fn drive(
 ) -> Result<Driven, String> {
     let strategy = Strategy::open(plan)?;
     let all = Mutex::new(Driven::default());
+    let began = plan.is_traced.then(Instant::now);
     let work = |_| {
-        let mut worker = Worker::new(plan.files.len());
+        let mut worker = Worker::new(plan.files.len(), began);
         let mut own = Driven::default();
         while strategy.next(&mut worker).map_err(Failed)? {
             own.claims += 1;
@@ -124,6 +131,7 @@ fn drive(
         all.held_ns += worker.held_ns;
         all.holds += worker.holds;
         all.preempted += worker.preempted;
+        all.holds_of.extend(worker.trace.map(Trace::into_holds));
         Ok(())
     };
     let threads = NonZeroUsize::new(threads as usize).unwrap_or(NonZeroUsize::MIN);
@@ -227,7 +235,8 @@ impl Parsing {
 fn plan(data: &Data, files: Files, way: Way, unit: usize, kind: Option<Kind>) -> Plan {
     let (paths, unit_bytes) = data.paths(files, way, unit);
     let lock = kind.unwrap_or(Kind::Standard);
-    Plan { way, files: paths, is_bgzf: files == Files::Bgzf, unit_bytes, lock }
+    let is_bgzf = files == Files::Bgzf;
+    Plan { way, files: paths, is_bgzf, unit_bytes, lock, is_traced: false }
 }
 
 fn one_run(

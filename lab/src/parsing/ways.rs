@@ -15,6 +15,7 @@ use seqloom_locks::{Kind, Lock, RawLock};
 use seqloom_runtime::failure::lock;
 
 use super::feed::Feed;
+use super::trace::Trace;
 
 /// Reads that are taken at once by B: the paper's 32.
 pub(crate) const BATCH: usize = 32;
@@ -74,17 +75,19 @@ pub(super) struct Worker {
     pub(super) holds: u64,
     /// Times left out of `held_ns`, because the thread had lost its core.
     pub(super) preempted: u64,
+    /// When it was at a lock, if that is traced.
+    pub(super) trace: Option<Trace>,
     raw: Vec<u8>,
     inflate: BlockDecompressor,
     scratch: FetchScratch,
 }
 
 impl Worker {
-    /// For `files` input files.
+    /// For `files` input files, with a trace of what it does from `traced_from` on.
     #[must_use]
-    pub(super) fn new(files: usize) -> Self {
+    pub(super) fn new(files: usize, traced_from: Option<Instant>) -> Self {
         let blocks = (0..files).map(|_| ReadBlock::default()).collect();
-        Self { blocks, ..Self::default() }
+        Self { blocks, trace: traced_from.map(Trace::new), ..Self::default() }
     }
 
     /// The reads that were taken last.
@@ -94,8 +97,12 @@ impl Worker {
     }
 
     fn held_since(&mut self, taken: Instant, clock_ns: u64) {
-        let ns = (taken.elapsed().as_nanos() as u64).saturating_sub(clock_ns);
+        let held = taken.elapsed();
+        let ns = (held.as_nanos() as u64).saturating_sub(clock_ns);
         self.holds += 1;
+        if let Some(trace) = &mut self.trace {
+            trace.held(taken, held);
+        }
         if ns > PREEMPTED_NS {
             self.preempted += 1;
         } else {
@@ -117,6 +124,8 @@ pub(super) struct Plan {
     pub(super) unit_bytes: usize,
     /// The lock, of all but the source.
     pub(super) lock: Kind,
+    /// Whether it is kept when each thread waits for the lock and has it.
+    pub(super) is_traced: bool,
 }
 
 /// Blocks of the source that came out of order, and the check that they join.
@@ -190,6 +199,9 @@ impl Strategy {
     ) -> Result<bool, String> {
         if self.ended.load(Ordering::Relaxed) {
             return Ok(false);
+        }
+        if let Some(trace) = &mut worker.trace {
+            trace.wait();
         }
         let more = feeds.with(|feeds| {
             let taken = Instant::now();
@@ -266,6 +278,9 @@ impl Strategy {
         worker: &mut Worker,
     ) -> Result<(), String> {
         let Some(mut block) = worker.claimed.take() else { return Ok(()) };
+        if let Some(trace) = &mut worker.trace {
+            trace.wait();
+        }
         let mut order = lock(order);
         let taken = Instant::now();
         let file = block.file;

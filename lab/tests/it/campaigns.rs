@@ -9,7 +9,7 @@ use std::path::Path;
 /// Experiments that need this program alone.
 const OWN: [&str; 4] = ["locks", "parsing", "output", "schedule"];
 /// Those that make genomes and reads, and call other aligners where they are installed.
-const WITH_OTHERS: [&str; 10] = [
+const WITH_OTHERS: [&str; 11] = [
     "numa",
     "oversubscription",
     "read-length",
@@ -17,6 +17,7 @@ const WITH_OTHERS: [&str; 10] = [
     "by-score",
     "spliced",
     "langmead",
+    "compressed-output",
     "scale-weak",
     "scale-strong",
     "scale-index",

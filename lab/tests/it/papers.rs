@@ -29,7 +29,8 @@ fn papers_are_listed_with_commands_and_what_is_not_at_hand() {
     t("costanza2019 --table 2", "options");
     t("costanza2019 --measured /nowhere", "no runs of prep-memory");
     t("langmead2018 --figure 99", "Figure 1, Figure 3");
-    t("langmead2018 --figure 1", "not measured here");
+    t("langmead2018 --figure 1", "--reads");
+    t("langmead2018 --figure 1 --locks none --reads x.fq --reference y", "no lock none");
     t("gamaarachchi2020 --figure 1.10", "--source");
     t("gamaarachchi2020 --measured /nowhere", "has no runs");
 }
@@ -118,7 +119,7 @@ fn a_tiny_page_of_langmead_is_made_and_resumed() {
     let command = || {
         let mut command = lab(["paper", "langmead2018", "--smoke", "--out"]);
         command.arg(here.path()).arg("--reads").arg(&reads.first);
-        command.arg("--reference").arg(&small().ours);
+        command.arg("--reference").arg(&small().ours).args(["--locks", "standard,mcs"]);
         if let Some(published) = data("bowtie-scaling") {
             command.arg("--published").arg(published);
         }
@@ -131,6 +132,12 @@ fn a_tiny_page_of_langmead_is_made_and_resumed() {
     assert!(page.contains("A smoke run") && page.contains("align --mode ungapped"), "{page}");
     assert!(page.contains("The model's band"), "{page}");
     assert!(page.contains("gives its reads to align --mode end-to-end"), "{page}");
+    // Every way has the numbers of its threads, and the locked ones a line for each thread.
+    for way in ["O, standard", "L, standard", "source"] {
+        assert!(page.contains(&format!("{way}: threads that wait")), "{way}: {page}");
+    }
+    let traced = read("timeline/threads.tsv");
+    assert!(traced.contains("O\tstandard\t2\tholding\t"), "{traced}");
     assert!(read("parsing/README.md").contains("second, align --mode end-to-end: single"));
     run(&mut command()).ok();
     assert_eq!(read("langmead/runs.jsonl"), runs, "nothing was run once more");
