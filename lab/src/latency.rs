@@ -41,16 +41,40 @@ pub(crate) const STORAGES: [Storage; 3] = [
 
 /// Name of the runs without a latency layer.
 pub(crate) const CACHED: &str = "cached";
+/// Name of the runs from the disk that has the folder.
+pub(crate) const DISK: &str = "disk";
 
-/// The name of a storage, or of none.
-fn name_of(storage: Option<Storage>) -> &'static str {
-    storage.map_or(CACHED, |storage| storage.name)
+/// Where files are while a program reads them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Medium {
+    /// On a modelled storage.
+    Modelled(Storage),
+    /// On the disk that has the folder: their pages are evicted before each run.
+    Disk,
+    /// In the page cache, where the run before has left them.
+    Cached,
 }
 
-/// Those of all storages, and of none, that are among `names`; all where that is empty.
-pub(crate) fn chosen_storages(names: &[String]) -> impl Iterator<Item = Option<Storage>> {
-    let all = STORAGES.iter().copied().map(Some).chain([None]);
-    all.filter(|storage| chosen(names, name_of(*storage)))
+impl Medium {
+    /// Its name in tables.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Modelled(storage) => storage.name,
+            Self::Disk => DISK,
+            Self::Cached => CACHED,
+        }
+    }
+}
+
+/// Those of all media that are among `names`; all where that is empty.
+pub(crate) fn chosen_media(names: &[String]) -> impl Iterator<Item = Medium> {
+    let all = STORAGES.iter().copied().map(Medium::Modelled).chain([Medium::Disk, Medium::Cached]);
+    all.filter(|medium| chosen(names, medium.name()))
+}
+
+/// The modelled storages among them.
+fn chosen_storages(names: &[String]) -> impl Iterator<Item = Storage> {
+    STORAGES.iter().copied().filter(|storage| chosen(names, storage.name))
 }
 
 /// Factors of a table of runs over storages.
@@ -64,7 +88,7 @@ pub(crate) trait Way {
 
 /// The levels of a run's factors.
 pub(crate) struct Levels<'a, W> {
-    pub(crate) storage: Option<Storage>,
+    pub(crate) medium: Medium,
     pub(crate) way: &'a W,
     pub(crate) workers: u32,
 }
@@ -72,13 +96,14 @@ pub(crate) struct Levels<'a, W> {
 impl<W: Way> Levels<'_, W> {
     /// In the order of [`FACTORS`].
     pub(crate) fn names(&self) -> Vec<String> {
-        vec![name_of(self.storage).into(), self.way.name().into(), self.workers.to_string()]
+        vec![self.medium.name().into(), self.way.name().into(), self.workers.to_string()]
     }
 }
 
 /// Words for the storage of that name, or for none.
 pub(crate) fn words(name: &str) -> String {
     match STORAGES.iter().find(|storage| storage.name == name) {
+        None if name == DISK => "this machine's disk, pages evicted before each run".to_owned(),
         None => "page cache, no layer".to_owned(),
         Some(Storage { service_ms, servers, .. }) => {
             format!("{}, {servers} servers of {service_ms} ms", name.to_uppercase())
@@ -116,11 +141,11 @@ impl LatencyLayer {
     pub(crate) fn slow(
         &self,
         command: &mut Command,
-        storage: Option<Storage>,
+        medium: Medium,
         folder: &Path,
         state: &Path,
     ) -> Result<(), LabError> {
-        let Some(storage) = storage else { return Ok(()) };
+        let Medium::Modelled(storage) = medium else { return Ok(()) };
         let file = File::create(state).map_err(LabError::file(state))?;
         file.set_len(STATE_BYTES).map_err(LabError::file(state))?;
         command
@@ -139,12 +164,12 @@ impl LatencyLayer {
 /// # Errors
 /// A program is linked statically, or cannot be read.
 pub(crate) fn refuse_static(names: &[String], programs: &[&Path]) -> Result<(), LabError> {
-    if chosen_storages(names).flatten().next().is_none() {
+    if chosen_storages(names).next().is_none() {
         return Ok(());
     }
     for program in programs {
         let bytes = fs::read(program).map_err(LabError::file(program))?;
-        if has_interpreter(&bytes) == Some(false) {
+        if is_static(&bytes) {
             return Err(LabError::Prepare(format!(
                 "{} is linked statically: it ignores the preloaded library that models storages; \
                  take a program that is linked dynamically, or --storages {CACHED}",
@@ -153,6 +178,19 @@ pub(crate) fn refuse_static(names: &[String], programs: &[&Path]) -> Result<(), 
         }
     }
     Ok(())
+}
+
+/// Whether a program is linked statically, as far as it can be read.
+fn is_static(bytes: &[u8]) -> bool {
+    has_interpreter(bytes) == Some(false)
+}
+
+/// Why a program of others cannot be slowed down by a preloaded library, if it cannot.
+pub(crate) fn obstacle(program: &Path) -> Option<&'static str> {
+    match fs::read(program) {
+        Ok(bytes) => is_static(&bytes).then_some("it is linked statically"),
+        Err(_) => Some("it cannot be read"),
+    }
 }
 
 /// Whether an ELF file of 64 bits requires a dynamic loader, which preloads (System V ABI, chapter
@@ -178,9 +216,10 @@ fn has_interpreter(bytes: &[u8]) -> Option<bool> {
 ///
 /// # Errors
 /// It made none.
-pub(crate) fn refuse_unserved(storage: Option<Storage>, table: &Table) -> Result<(), LabError> {
+pub(crate) fn refuse_unserved(medium: Medium, table: &Table) -> Result<(), LabError> {
     let column = table.columns.iter().position(|name| name == "requests");
-    let (Some(storage), Some(row), Some(column)) = (storage, table.rows.last(), column) else {
+    let (Medium::Modelled(storage), Some(row), Some(column)) = (medium, table.rows.last(), column)
+    else {
         return Ok(());
     };
     match row.values.get(column) {
@@ -209,10 +248,9 @@ pub(crate) fn served(state: &Path) -> Option<(u64, f64)> {
 }
 
 /// As counters of a run whose files were on `storage`; none of a run without a layer.
-pub(crate) fn served_by(storage: Option<Storage>, state: &Path) -> Counters {
-    let Some((requests, waited_s)) = storage.and_then(|_| served(state)) else {
-        return Counters::new();
-    };
+pub(crate) fn served_by(medium: Medium, state: &Path) -> Counters {
+    let served = Some(state).filter(|_| matches!(medium, Medium::Modelled(_))).and_then(served);
+    let Some((requests, waited_s)) = served else { return Counters::new() };
     vec![("requests".to_owned(), requests as f64), ("waited_s".to_owned(), waited_s)]
 }
 
@@ -237,7 +275,9 @@ mod tests {
         let mut command = Command::new("sh");
         command.args(["-c", line]).current_dir(&data);
         command.env("D", &data);
-        layer.slow(&mut command, Some(storage), &data, &folder.path().join("state")).unwrap();
+        layer
+            .slow(&mut command, Medium::Modelled(storage), &data, &folder.path().join("state"))
+            .unwrap();
         let started = Instant::now();
         assert!(command.status().unwrap().success());
         let wall_s = started.elapsed().as_secs_f64();
@@ -276,42 +316,46 @@ mod tests {
         assert_eq!(has_interpreter(&this), Some(cfg!(not(target_feature = "crt-static"))));
 
         let mut table = Table::new(&FACTORS, &["wall_s", "requests"]);
-        assert!(refuse_unserved(Some(DISK), &table).is_ok());
+        let slow = Medium::Modelled(SLOW);
+        assert!(refuse_unserved(slow, &table).is_ok());
         let factors = ["raid", "own", "8"].map(str::to_owned).to_vec();
-        for (requests, storage, is_good) in
-            [(0.0, Some(DISK), false), (0.0, None, true), (5.0, Some(DISK), true)]
-        {
+        for (requests, medium, is_good) in [
+            (0.0, slow, false),
+            (0.0, Medium::Cached, true),
+            (0.0, Medium::Disk, true),
+            (5.0, slow, true),
+        ] {
             table.rows.push(Row { factors: factors.clone(), values: vec![1.0, requests] });
-            let said = refuse_unserved(storage, &table).map_err(|error| error.to_string());
+            let said = refuse_unserved(medium, &table).map_err(|error| error.to_string());
             assert_eq!(said.is_ok(), is_good, "{said:?}");
             assert!(said.is_ok() || said.unwrap_err().contains("raid own 8: no request"));
         }
     }
 
-    const DISK: Storage = Storage { name: "", service_ms: 100.0, servers: 1, each_open: false };
+    const SLOW: Storage = Storage { name: "", service_ms: 100.0, servers: 1, each_open: false };
     /// dd with blocks larger than the file: one open, one read (the end is no request).
     const READ: &str = "dd bs=64k of=/dev/null status=none if=$D/";
 
     #[test]
     fn servers_work_side_by_side_and_over_processes() {
         let all = ["a", "b", "c", "d"].map(|name| format!("{READ}{name} &")).join(" ") + " wait";
-        let Some((one_s, requests)) = timed(&all, DISK) else { return };
+        let Some((one_s, requests)) = timed(&all, SLOW) else { return };
         assert_eq!(requests, 8);
         assert!(one_s >= 0.8, "{one_s}");
-        let (four_s, _) = timed(&all, Storage { servers: 4, ..DISK }).unwrap();
+        let (four_s, _) = timed(&all, Storage { servers: 4, ..SLOW }).unwrap();
         assert!((0.2..one_s - 0.2).contains(&four_s), "{four_s}");
     }
 
     #[test]
     fn what_was_read_once_is_in_the_page_cache() {
         let twice = format!("{READ}a; {READ}a");
-        let Some((_, requests)) = timed(&twice, DISK) else { return };
+        let Some((_, requests)) = timed(&twice, SLOW) else { return };
         assert_eq!(requests, 2);
-        let network = Storage { each_open: true, ..DISK };
+        let network = Storage { each_open: true, ..SLOW };
         assert_eq!(timed(&twice, network).unwrap().1, 3);
         // Three pages, read 100 bytes at a time: three requests and the open.
         let small = "dd bs=100 of=/dev/null status=none if=$D/b";
-        assert_eq!(timed(small, DISK).unwrap().1, 4);
-        assert_eq!(timed("cat /etc/passwd > /dev/null", DISK).unwrap().1, 0);
+        assert_eq!(timed(small, SLOW).unwrap().1, 4);
+        assert_eq!(timed("cat /etc/passwd > /dev/null", SLOW).unwrap().1, 0);
     }
 }

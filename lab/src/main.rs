@@ -8,6 +8,7 @@
 mod campaign;
 mod commands;
 mod digest;
+mod evict;
 mod experiment;
 mod latency;
 mod locks;

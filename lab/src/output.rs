@@ -61,6 +61,8 @@ pub(crate) struct Results {
     pub(crate) factors: &'static [&'static str],
     /// Columns, in groups.
     pub(crate) columns: &'static [&'static [&'static str]],
+    /// The last of them that recordings of earlier versions lack.
+    pub(crate) later: usize,
     /// Plots, by the names of their files.
     pub(crate) plots: fn(&Table) -> Vec<(String, Plot)>,
     /// The report.
@@ -70,7 +72,7 @@ pub(crate) struct Results {
 impl Results {
     /// The table before any run.
     pub(crate) fn empty_table(&self) -> Table {
-        Table::new(self.factors, &self.columns.concat())
+        Table::new(self.factors, &self.columns.concat()).with_later(self.later)
     }
 
     /// Writes the table, the plots and the report into a folder.

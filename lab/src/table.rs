@@ -16,6 +16,8 @@ pub(crate) struct Table {
     pub(crate) factors: Vec<String>,
     /// Names of what is measured, units last.
     pub(crate) columns: Vec<String>,
+    /// The last so many columns may be missing in files: what was recorded before there were such.
+    later: usize,
     /// The runs, in the order in which they were made.
     pub(crate) rows: Vec<Row>,
 }
@@ -35,7 +37,13 @@ impl Table {
     #[must_use]
     pub(crate) fn new(factors: &[&str], columns: &[&str]) -> Self {
         let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        Self { factors: owned(factors), columns: owned(columns), rows: Vec::new() }
+        Self { factors: owned(factors), columns: owned(columns), later: 0, rows: Vec::new() }
+    }
+
+    /// The same, the last `later` columns of which files may lack; their values are not numbers.
+    #[must_use]
+    pub(crate) fn with_later(self, later: usize) -> Self {
+        Self { later, ..self }
     }
 
     /// Numbers that a factor has, in their order.
@@ -74,11 +82,14 @@ impl Table {
     /// Another first line, lines of another number of fields, values that are no numbers.
     pub(crate) fn add_tsv(&mut self, text: &str) -> Result<(), TableError> {
         let mut lines = text.lines().enumerate();
-        let names: Vec<&String> = self.factors.iter().chain(&self.columns).collect();
-        let first = lines.next().map(|(_, line)| line.split('\t').collect::<Vec<_>>());
-        if first.is_none_or(|first| first != names) {
+        let all: Vec<&String> = self.factors.iter().chain(&self.columns).collect();
+        let first = lines.next().map_or(Vec::new(), |(_, line)| line.split('\t').collect());
+        let least = all.len() - self.later;
+        let names = &all[..first.len().clamp(least, all.len())];
+        if first.len() != names.len() || first.iter().zip(names).any(|(a, b)| a != b) {
             return Err(TableError { line: 1, what: "other columns" });
         }
+        let missing = all.len() - names.len();
         for (at, line) in lines {
             let bad = |what| TableError { line: at + 1, what };
             let fields: Vec<&str> = line.split('\t').collect();
@@ -87,7 +98,8 @@ impl Table {
             }
             let (factors, values) = fields.split_at(self.factors.len());
             let values: Result<Vec<f64>, _> = values.iter().map(|value| value.parse()).collect();
-            let values = values.map_err(|_| bad("a value that is no number"))?;
+            let mut values = values.map_err(|_| bad("a value that is no number"))?;
+            values.resize(values.len() + missing, f64::NAN);
             let factors = factors.iter().map(|factor| (*factor).to_owned()).collect();
             self.rows.push(Row { factors, values });
         }
@@ -184,6 +196,20 @@ mod tests {
         assert_eq!(table.value(&["a", "2"], "wall_s"), Some(1.25));
         assert_eq!(table.value(&["c", "2"], "wall_s"), None);
         assert_eq!(table.levels("way"), ["a", "b"]);
+    }
+
+    #[test]
+    fn a_table_of_an_earlier_version_lacks_the_last_columns() {
+        let mut table = Table::new(&["way"], &["wall_s", "bam_s", "fasta_s"]).with_later(2);
+        for text in ["way\twall_s\na\t1\n", "way\twall_s\tbam_s\nb\t2\t3\n"] {
+            table.add_tsv(text).unwrap();
+        }
+        let values: Vec<Vec<f64>> = table.rows.iter().map(|row| row.values.clone()).collect();
+        assert_eq!((values[0][0], values[1][..2].to_vec()), (1.0, vec![2.0, 3.0]));
+        assert!(values[0][1].is_nan() && values[0][2].is_nan() && values[1][2].is_nan());
+        for text in ["way\n", "way\twall_s\tfasta_s\n", "way\twall_s\tbam_s\tfasta_s\tx\n"] {
+            assert_eq!(table.add_tsv(text).unwrap_err().line, 1, "{text}");
+        }
     }
 
     #[test]

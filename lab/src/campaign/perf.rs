@@ -53,25 +53,18 @@ impl Perf {
 
 /// The words before a program whose counters go to a file.
 pub(super) fn before(file: &Path) -> Vec<String> {
+    before_with(EVENTS, file)
+}
+
+/// The same with other events, commas between.
+pub(crate) fn before_with(events: &str, file: &Path) -> Vec<String> {
     let file = file.display().to_string();
-    ["perf", "stat", "-x", ",", "-e", EVENTS, "-o", &file, "--"].map(str::to_owned).to_vec()
+    ["perf", "stat", "-x", ",", "-e", events, "-o", &file, "--"].map(str::to_owned).to_vec()
 }
 
 /// The counters in what `perf stat -x ,` wrote: number, unit, event, and more.
 pub(super) fn counters(text: &str) -> BTreeMap<String, f64> {
-    let mut events = BTreeMap::new();
-    for line in text.lines() {
-        let mut fields = line.split(',');
-        let (Some(number), Some(_), Some(event)) = (fields.next(), fields.next(), fields.next())
-        else {
-            continue;
-        };
-        // "<not supported>" and "<not counted>" are no numbers. After a colon is who was
-        // counted.
-        if let Ok(number) = number.parse::<f64>() {
-            events.insert(event.split(':').next().unwrap_or_default(), number);
-        }
-    }
+    let events = events(text);
     let mut counters = BTreeMap::new();
     for (event, counter) in [
         ("cpu-migrations", "cpu_migrations"),
@@ -92,6 +85,24 @@ pub(super) fn counters(text: &str) -> BTreeMap<String, f64> {
         }
     }
     counters
+}
+
+/// The events that were counted.
+pub(crate) fn events(text: &str) -> BTreeMap<&str, f64> {
+    let mut events = BTreeMap::new();
+    for line in text.lines() {
+        let mut fields = line.split(',');
+        let (Some(number), Some(_), Some(event)) = (fields.next(), fields.next(), fields.next())
+        else {
+            continue;
+        };
+        // "<not supported>" and "<not counted>" are no numbers. After a colon is who was
+        // counted.
+        if let Ok(number) = number.parse::<f64>() {
+            events.insert(event.split(':').next().unwrap_or_default(), number);
+        }
+    }
+    events
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use crate::methylation::{self, Methylation, StructureOptions, WAYS};
+use crate::methylation::{self, Methylation, Outcome, StructureOptions, WAYS};
 use crate::output::Fact;
 use clap::ValueEnum;
 use seqloom_runtime::machine;
@@ -21,7 +21,8 @@ pub(super) const CALL: &str = "__methylation-call";
 #[command(after_help = "Example:\n  \
     seqloom-lab methylation --source fast5_files/ --bam reads.bam --reference ref.fa \
     --out lab/runs/methylation\n\n\
-    The latency layer needs a C compiler.")]
+    The latency layer needs a C compiler; nanopolish itself is run where it and samtools are on \
+    the PATH.")]
 pub(crate) struct MethylationArguments {
     /// Folder of single-read FAST5 files, each read once
     #[arg(long, value_name = "DIR", required_unless_present = "again")]
@@ -50,12 +51,15 @@ pub(crate) struct MethylationArguments {
     /// Only these ways, such as batches,flow-blow5
     #[arg(long, value_name = "WAY,...", value_delimiter = ',')]
     pub(super) ways: Vec<String>,
-    /// Only these storages: ssd, raid, nfs, cached
+    /// Only these storages: ssd, raid, nfs (modelled), disk (pages evicted), cached
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub(super) storages: Vec<String>,
     /// Repeats of each run, of which the fastest counts
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(super) repeats: u32,
+    /// Begin no run after so many minutes
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub(super) budget_minutes: Option<u64>,
 }
 
 /// Arguments of one run of a structure.
@@ -98,8 +102,9 @@ pub(super) fn run(
         ways: arguments.ways.clone(),
         storages: arguments.storages.clone(),
         repeats: arguments.repeats,
+        deadline: arguments.budget_minutes.map(super::deadline),
     };
-    let table = experiment.run(&mut |what| console.info(what))?;
+    let Outcome { table, left_out } = experiment.run(&mut |what| console.info(what))?;
     let called = table.columns.iter().position(|name| name == "reads");
     let called = table.rows.first().zip(called).map_or(0.0, |(row, at)| row.values[at]);
     let facts = [
@@ -116,7 +121,8 @@ pub(super) fn run(
             ),
         ),
     ];
-    let facts = facts.map(|(name, text)| Fact::new(name, text));
+    let mut facts = facts.map(|(name, text)| Fact::new(name, text)).to_vec();
+    facts.extend(left_out.into_iter().map(|what| Fact::new("left out", what)));
     methylation::RESULTS.write(&table, &facts, &arguments.out)?;
     console.info(&format!("report in {}", arguments.out.display()));
     Ok(())

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use crate::output::Fact;
-use crate::prep_memory::{PHASES, PrepMemory};
+use crate::prep_memory::{JavaOptions, PHASES, PrepMemory};
 use seqloom_runtime::machine;
 use seqloom_terminal::error::InputError;
 
@@ -49,6 +49,13 @@ pub(crate) struct PrepMemoryArguments {
     /// Only these ways, such as seqloom,jemalloc,sambamba
     #[arg(long, value_name = "WAY,...", value_delimiter = ',')]
     pub(super) ways: Vec<String>,
+    /// Levels of GOGC for elPrep, in place of its own: the growth in percent at which Go's
+    /// collector runs
+    #[arg(long, value_name = "N,...", value_delimiter = ',')]
+    pub(super) gogc: Vec<String>,
+    /// Options of Java for Picard, in place of -Xmx4g, under a name; may be given several times
+    #[arg(long, value_name = "NAME=OPTIONS")]
+    pub(super) java: Vec<JavaOptions>,
     /// Begin no round of runs after so many minutes
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub(super) budget_minutes: Option<u64>,
@@ -73,6 +80,8 @@ pub(super) fn run(
         repeats: arguments.repeats,
         tool_repeats: arguments.tool_repeats.unwrap_or(arguments.repeats),
         ways: arguments.ways.clone(),
+        gogc: arguments.gogc.clone(),
+        java: arguments.java.clone(),
         deadline: arguments.budget_minutes.map(super::deadline),
     };
     // Programs run in groups of their own: a signal that ended this process would leave them.
@@ -87,6 +96,8 @@ pub(super) fn run(
         ("program", format!("seqloom {}", env!("CARGO_PKG_VERSION"))),
     ];
     facts.extend(arguments.memory.iter().map(|memory| ("-m of seqloom", memory.clone())));
+    let java = arguments.java.iter().map(|it| format!("{}: {}", it.name, it.options));
+    facts.extend(java.map(|options| ("options of Java", options)));
     facts.extend(arguments.remark.iter().map(|remark| ("remark", remark.clone())));
     let facts: Vec<_> = facts.into_iter().map(|(name, text)| Fact::new(name, text)).collect();
     outcome.write(&facts, &arguments.out)?;

@@ -1,6 +1,7 @@
 //! `seqloom-lab schedule`: ways to share alignment out among threads, side by side; and
 //! `seqloom-lab schedule-run`: one run of one of them.
 
+use std::fs;
 use std::io::BufRead;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -9,7 +10,8 @@ use std::time::Duration;
 use crate::experiment::LabError;
 use crate::output::Fact;
 use crate::schedule::{
-    self, CHUNK_BASES, Configuration, Input, InsertSize, READY, Schedule, Schedules, Subject,
+    self, CHUNK_BASES, COUNTED, Configuration, Input, InsertSize, NO_COUNTERS, Outcome, READY,
+    Schedule, Schedules, Subject,
 };
 use crate::sinks::Strategy;
 use seqloom_locks::Kind;
@@ -188,7 +190,8 @@ pub(super) fn run(
         repeats: arguments.repeats,
         deadline: arguments.budget_minutes.map(super::deadline),
     };
-    let table = experiment.run(&mut |what| console.info(what))?;
+    let Outcome { table, counted, no_counters } = experiment.run(&mut |what| console.info(what))?;
+    facts.extend(no_counters.map(|why| Fact::new(NO_COUNTERS, why)));
     let repeats = arguments.repeats;
     let (reads, words) = if arguments.input.is_empty() {
         let kind = if arguments.paired { "pairs" } else { "single" };
@@ -212,6 +215,10 @@ pub(super) fn run(
     ];
     facts.extend(more.map(|(name, text)| Fact::new(name, text)));
     schedule::RESULTS.write(&table, &facts, &arguments.out)?;
+    if !counted.rows.is_empty() {
+        let path = arguments.out.join(COUNTED);
+        fs::write(&path, counted.to_tsv()).map_err(LabError::file(&path))?;
+    }
     console.info(&format!("report in {}", arguments.out.display()));
     Ok(())
 }

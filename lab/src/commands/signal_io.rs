@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use crate::output::Fact;
-use crate::signal_io::{self, ReadCounts, ReadingOptions, SignalIo, WAYS};
+use crate::signal_io::{self, Outcome, ReadCounts, ReadingOptions, SignalIo, WAYS};
 use clap::ValueEnum;
 use seqloom_runtime::machine;
 use seqloom_signal::pool::DEFAULT_TIMEOUT;
@@ -45,7 +45,7 @@ pub(crate) struct SignalIoArguments {
     /// Only these ways, such as blow5,fast5-own
     #[arg(long, value_name = "WAY,...", value_delimiter = ',')]
     pub(super) ways: Vec<String>,
-    /// Only these storages: ssd, raid, nfs, cached
+    /// Only these storages: ssd, raid, nfs (modelled), disk (pages evicted), cached
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub(super) storages: Vec<String>,
     /// Repeats of each run, of which the fastest counts
@@ -54,6 +54,9 @@ pub(crate) struct SignalIoArguments {
     /// blue-crab, which makes the POD5 file
     #[arg(long, value_name = "PROGRAM")]
     pub(super) blue_crab: Option<PathBuf>,
+    /// Begin no run after so many minutes
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub(super) budget_minutes: Option<u64>,
 }
 
 /// Arguments of one run.
@@ -87,8 +90,9 @@ pub(super) fn run(
         storages: arguments.storages.clone(),
         has_library: cfg!(feature = "libhdf5"),
         repeats: arguments.repeats,
+        deadline: arguments.budget_minutes.map(super::deadline),
     };
-    let (table, volume) = experiment.run(&mut |what| console.info(what))?;
+    let Outcome { table, volume, left_out } = experiment.run(&mut |what| console.info(what))?;
     let mut line = format!(
         "seqloom-lab signal-io --source DIR --copies {} --repeats {}",
         arguments.copies, arguments.repeats
@@ -112,7 +116,8 @@ pub(super) fn run(
             ),
         ),
     ];
-    let facts = facts.map(|(name, text)| Fact::new(name, text));
+    let mut facts = facts.map(|(name, text)| Fact::new(name, text)).to_vec();
+    facts.extend(left_out.into_iter().map(|what| Fact::new("left out", what)));
     signal_io::RESULTS.write(&table, &facts, &arguments.out)?;
     console.info(&format!("report in {}", arguments.out.display()));
     Ok(())

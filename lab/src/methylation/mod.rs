@@ -2,29 +2,35 @@
 //! figures 1.1, 1.5, 1.9 and 1.11: time, processors kept busy, core-hours, components) and by ours,
 //! with one set of kernels: what differs is how signal is read and who waits for whom.
 
+mod nanopolish;
 mod report;
 mod structures;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Instant;
 
 use seqloom_signal::flow::inputs;
 use seqloom_signal::store::{self, Cursor, DecodeScratch, FrameBatch, OpenOptions};
 
+pub(crate) use report::recorded_components;
 pub(crate) use structures::{Structure, StructureOptions, call};
 
+use crate::evict::{self, evict};
 use crate::experiment::{Counters, LabError, Run, TIMES, Work, chosen, output_of, perform};
 use crate::latency::{
-    self, FACTORS, LatencyLayer, Levels, chosen_storages, refuse_static, refuse_unserved, served_by,
+    self, DISK, FACTORS, LatencyLayer, Levels, Medium, chosen_media, refuse_static,
+    refuse_unserved, served_by,
 };
 use crate::output::Results;
 use crate::table::Table;
 
 /// Columns of the table after [`TIMES`]: reads that were called, requests to the modelled storage
 /// and seconds spent waiting for them, and seconds by component. All seconds are sums over workers;
-/// those of `signal_s` are opening, reading and decoding.
-pub(crate) const COUNTERS: [&str; 10] = [
+/// those of `signal_s` are opening, reading and decoding. The last ones are missing in tables of
+/// earlier versions: reading alignments and reference, and bytes that came from a disk.
+pub(crate) const COUNTERS: [&str; 13] = [
     "reads",
     "requests",
     "waited_s",
@@ -35,7 +41,12 @@ pub(crate) const COUNTERS: [&str; 10] = [
     "hmm_s",
     "format_s",
     "wait_s",
+    "bam_s",
+    "fasta_s",
+    "read_bytes",
 ];
+/// Columns that were added later.
+const LATER: usize = 3;
 
 /// A structure and the format that it reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,41 +57,75 @@ pub(crate) struct Way {
     pub(crate) title: &'static str,
     /// Folder or file below that of the data.
     pub(crate) data: &'static str,
-    /// A structure of the paper; none for `seqloom signal methylation` itself.
-    pub(crate) structure: Option<Structure>,
-    /// What `--fast5-engine` says.
+    /// Who calls.
+    pub(crate) caller: Caller,
+    /// What `--fast5-engine` says, of our own.
     pub(crate) engine: &'static str,
 }
 
+/// Who calls, and how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Caller {
+    /// A structure of the paper with our kernels.
+    Structure(Structure),
+    /// `seqloom signal methylation` itself.
+    Flow,
+    /// nanopolish, in one process of so many threads.
+    Nanopolish,
+    /// As many processes of nanopolish with one thread each, each with its share of the BAM: what
+    /// users do who split their data.
+    NanopolishSplit,
+}
+
+impl Caller {
+    pub(crate) fn is_nanopolish(self) -> bool {
+        matches!(self, Self::Nanopolish | Self::NanopolishSplit)
+    }
+}
+
 /// All ways that are compared.
-pub(crate) const WAYS: [Way; 4] = [
+pub(crate) const WAYS: [Way; 6] = [
     Way {
         name: "one-at-a-time",
         title: "FAST5, reads under one lock",
         data: "single",
-        structure: Some(Structure::OneAtATime),
+        caller: Caller::Structure(Structure::OneAtATime),
         engine: "own",
     },
     Way {
         name: "batches",
         title: "FAST5, batches, processes read",
         data: "single",
-        structure: Some(Structure::BatchesByProcesses),
+        caller: Caller::Structure(Structure::BatchesByProcesses),
         engine: "pool",
     },
     Way {
         name: "flow-fast5",
         title: "FAST5, our flow",
         data: "single",
-        structure: None,
+        caller: Caller::Flow,
         engine: "own",
     },
     Way {
         name: "flow-blow5",
         title: "BLOW5, our flow",
         data: "reads.blow5",
-        structure: None,
+        caller: Caller::Flow,
         engine: "own",
+    },
+    Way {
+        name: "nanopolish",
+        title: "nanopolish itself",
+        data: "single",
+        caller: Caller::Nanopolish,
+        engine: "",
+    },
+    Way {
+        name: "nanopolish-split",
+        title: "nanopolish, a process for each worker",
+        data: "single",
+        caller: Caller::NanopolishSplit,
+        engine: "",
     },
 ];
 
@@ -111,6 +156,8 @@ pub(crate) struct Methylation {
     pub(crate) storages: Vec<String>,
     /// Repeats of each run; tables hold all, the report takes the fastest.
     pub(crate) repeats: u32,
+    /// No run is begun later.
+    pub(crate) deadline: Option<Instant>,
 }
 
 impl latency::Way for Way {
@@ -124,28 +171,56 @@ impl Methylation {
     ///
     /// # Errors
     /// The data cannot be made, a run fails, or two ways call differently.
-    pub(crate) fn run(&self, tell: &mut dyn FnMut(&str)) -> Result<Table, LabError> {
+    pub(crate) fn run(&self, tell: &mut dyn FnMut(&str)) -> Result<Outcome, LabError> {
         refuse_static(&self.storages, &[&self.program, &self.seqloom])?;
         fs::create_dir_all(&self.work).map_err(LabError::file(&self.work))?;
         let work = self.work.canonicalize().map_err(LabError::file(&self.work))?;
         tell("data");
         self.prepare(&work)?;
         let layer = LatencyLayer::build(&work)?;
-        let mut table = RESULTS.empty_table();
-        let mut expected = None;
-        for storage in chosen_storages(&self.storages) {
-            for way in WAYS.iter().filter(|way| chosen(&self.ways, way.name)) {
+        let mut outcome = Outcome { table: RESULTS.empty_table(), left_out: Vec::new() };
+        let ways = self.ways(&work, &mut outcome.left_out)?;
+        let has_disk = evict::works_in(&work);
+        if !has_disk && chosen(&self.storages, DISK) {
+            outcome.left_out.push(format!("{DISK}: {} is in memory", work.display()));
+        }
+        outcome.left_out.iter().for_each(|what| tell(&format!("left out: {what}")));
+        let mut expected = Expected::default();
+        for medium in chosen_media(&self.storages).filter(|it| has_disk || *it != Medium::Disk) {
+            for way in &ways {
                 for &workers in &self.workers {
+                    if self.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+                        tell("no time is left");
+                        return Ok(outcome);
+                    }
                     for _ in 0..self.repeats {
-                        let levels = Levels { storage, way, workers };
+                        let levels = Levels { medium, way: *way, workers };
                         tell(&levels.names().join(" "));
-                        self.one(&layer, &levels, &work, &mut table)?;
-                        check(&work, &mut expected, way)?;
+                        self.one(&layer, &levels, &work, &mut outcome.table)?;
+                        expected.check(&work, way)?;
                     }
                 }
             }
         }
-        Ok(table)
+        Ok(outcome)
+    }
+
+    /// The ways that were chosen and can be run, with what nanopolish needs.
+    fn ways(&self, work: &Path, left_out: &mut Vec<String>) -> Result<Vec<&'static Way>, LabError> {
+        let mut ways: Vec<&Way> = WAYS.iter().filter(|way| chosen(&self.ways, way.name)).collect();
+        if ways.iter().any(|way| way.caller.is_nanopolish()) {
+            let is_slowed =
+                chosen_media(&self.storages).any(|it| matches!(it, Medium::Modelled(_)));
+            match nanopolish::obstacle(is_slowed) {
+                Some(why) if self.ways.is_empty() => {
+                    left_out.push(format!("nanopolish: {why}"));
+                    ways.retain(|way| !way.caller.is_nanopolish());
+                }
+                Some(why) => return Err(LabError::Prepare(format!("nanopolish: {why}"))),
+                None => self.prepare_nanopolish(work)?,
+            }
+        }
+        Ok(ways)
     }
 
     /// Copies the files, makes one BLOW5 file of them, and lists which file has which read.
@@ -188,24 +263,37 @@ impl Methylation {
         work: &Path,
         table: &mut Table,
     ) -> Result<(), LabError> {
-        let Levels { storage, way, workers } = *levels;
-        let (state, json) = (work.join("state"), work.join("run.json"));
-        let mut command = self.command(way, workers, work);
-        layer.slow(&mut command, storage, &work.join("data"), &state)?;
-        let is_flow = way.structure.is_none();
+        let Levels { medium, way, workers } = *levels;
+        let (state, json, data) = (work.join("state"), work.join("run.json"), work.join("data"));
+        let mut command = match way.caller {
+            Caller::Nanopolish => self.nanopolish(workers, work),
+            Caller::NanopolishSplit => self.nanopolish_split(workers, work)?,
+            _ => self.command(way, workers, work),
+        };
+        layer.slow(&mut command, medium, &data, &state)?;
+        if medium == Medium::Disk {
+            evict(&data)?;
+        }
+        let before = evict::read_bytes();
         let after = || -> Counters {
-            let mut counters = if is_flow { told(&json) } else { Counters::new() };
-            counters.extend(served_by(storage, &state));
+            let mut counters = match way.caller {
+                Caller::Flow => told(&json),
+                Caller::Structure(_) => Counters::new(),
+                Caller::Nanopolish | Caller::NanopolishSplit => nanopolish::called(work),
+            };
+            counters.extend(served_by(medium, &state));
+            let read = evict::read_bytes().zip(before).map(|(now, before)| now - before);
+            counters.extend(read.map(|bytes| ("read_bytes".to_owned(), bytes as f64)));
             counters
         };
         let factors = levels.names();
-        let work = Work::Program(Box::new(command));
-        perform(&mut Run { factors, work, after: Box::new(after) }, table)?;
-        refuse_unserved(storage, table)
+        let program = Work::Program(Box::new(command));
+        perform(&mut Run { factors, work: program, after: Box::new(after) }, table)?;
+        refuse_unserved(medium, table)
     }
 
     fn command(&self, way: &Way, workers: u32, work: &Path) -> Command {
-        let is_own = way.structure.is_some();
+        let is_own = matches!(way.caller, Caller::Structure(_));
         let mut command = Command::new(if is_own { &self.program } else { &self.seqloom });
         if is_own {
             command.args(&self.structure_arguments).args(["--way", way.name]);
@@ -245,28 +333,44 @@ fn told(json: &Path) -> Counters {
         ("reads".to_owned(), report["counts"]["called"].as_f64().unwrap_or(0.0)),
         ("signal_s".to_owned(), seconds("open_s") + seconds("read_s") + seconds("decode_s")),
     ];
-    let same = ["events_s", "abea_s", "scaling_s", "hmm_s", "format_s", "wait_s"];
+    let same = ["events_s", "abea_s", "scaling_s", "hmm_s", "format_s", "wait_s", "bam_s"];
     counters.extend(same.map(|name| (name.to_owned(), seconds(name))));
+    counters.push(("fasta_s".to_owned(), seconds("reference_s") + seconds("sequences_s")));
     counters
 }
 
-/// All ways make the same table, in some order.
-fn check(work: &Path, expected: &mut Option<Vec<u8>>, way: &Way) -> Result<(), LabError> {
-    let path = work.join("calls.tsv");
-    let table = fs::read(&path).map_err(LabError::file(&path))?;
-    let mut lines: Vec<&[u8]> = table.split(|&byte| byte == b'\n').collect();
-    lines.sort_unstable();
-    let sorted = lines.join(&b'\n');
-    match expected {
-        Some(expected) if *expected != sorted => {
+/// The tables of calls of the first runs, sorted: of our kernels, and of nanopolish.
+#[derive(Default)]
+struct Expected {
+    ours: Option<Vec<u8>>,
+    nanopolish: Option<Vec<u8>>,
+}
+
+impl Expected {
+    /// All ways with our kernels make the same table, in some order, and so do all of nanopolish,
+    /// whose last digits are its own.
+    fn check(&mut self, work: &Path, way: &Way) -> Result<(), LabError> {
+        let path = work.join("calls.tsv");
+        let table = fs::read(&path).map_err(LabError::file(&path))?;
+        let mut lines: Vec<&[u8]> = table.split(|&byte| byte == b'\n').collect();
+        lines.sort_unstable();
+        let sorted = lines.join(&b'\n');
+        let is_other = way.caller.is_nanopolish();
+        let expected = if is_other { &mut self.nanopolish } else { &mut self.ours };
+        if *expected.get_or_insert_with(|| sorted.clone()) == sorted {
+            Ok(())
+        } else {
             Err(LabError::Prepare(format!("{} makes another table of calls", way.name)))
         }
-        Some(_) => Ok(()),
-        None => {
-            *expected = Some(sorted);
-            Ok(())
-        }
     }
+}
+
+/// What runs came to.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) table: Table,
+    /// What was not run, and why.
+    pub(crate) left_out: Vec<String>,
 }
 
 /// What the experiment leaves behind.
@@ -274,6 +378,7 @@ pub(crate) const RESULTS: Results = Results {
     table: "methylation.tsv",
     factors: &FACTORS,
     columns: &[&TIMES, &COUNTERS],
+    later: LATER,
     plots: report::plots,
     markdown: report::markdown,
 };

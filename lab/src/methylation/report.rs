@@ -46,8 +46,8 @@ const SHOWN: [Shown; 4] = [
     Shown { of: |run| run.cpu_s / 3600.0, unit: "CPU hours", name: "cpu-hours", digits: 5 },
 ];
 
-/// Components, and their words.
-const COMPONENTS: [(&str, &str); 7] = [
+/// Components, and their words; the last ones are missing in tables of earlier versions.
+const COMPONENTS: [(&str, &str); 9] = [
     ("signal_s", "signal"),
     ("events_s", "events"),
     ("abea_s", "alignment"),
@@ -55,6 +55,8 @@ const COMPONENTS: [(&str, &str); 7] = [
     ("hmm_s", "HMM"),
     ("format_s", "text"),
     ("wait_s", "waiting"),
+    ("bam_s", "BAM"),
+    ("fasta_s", "FASTA"),
 ];
 
 fn ways(table: &Table) -> Vec<&'static Way> {
@@ -121,8 +123,18 @@ pub(super) fn markdown(table: &Table, facts: &[Fact]) -> String {
          * **FAST5, batches, processes read**: as many processes as workers read a batch while as \
          many threads work on the one before. The restructured program.\n\
          * **FAST5, our flow** and **BLOW5, our flow**: `seqloom signal methylation`. No lock, no \
-         batch, no barrier; listing the reads of the files is part of the run.\n\n\
-         Times are those of whole processes, start and pore models included, the fastest of the \
+         batch, no barrier; listing the reads of the files is part of the run.\n",
+    );
+    if table.levels("way").iter().any(|way| way.starts_with("nanopolish")) {
+        out.push_str(
+            "* **nanopolish itself**, and **a process for each worker**: the program as it is, in \
+             one process with threads, and in as many as there are workers with one thread each, \
+             each with its share of the BAM. Its tables agree with each other; its last digits are \
+             its own, and so is which records it calls.\n",
+        );
+    }
+    out.push_str(
+        "\nTimes are those of whole processes, start and pore models included, the fastest of the \
          repeats. The storages are the model of [signal-io](../signal-io/README.md): K servers \
          that need a given time for each request. Waiting costs no processor: more workers than \
          processors help as long as they wait. CPU utilisation is processor time by workers and \
@@ -170,7 +182,8 @@ fn by_workers(table: &Table, storage: &str, which: Shown, out: &mut String) {
 fn components(table: &Table, storage: &str, out: &mut String) {
     let workers = table.numbers("workers");
     let (Some(&one), Some(&most)) = (workers.first(), workers.last()) else { return };
-    let heads: Vec<&str> = COMPONENTS.iter().map(|(_, words)| *words).collect();
+    let present = recorded_components(table);
+    let heads: Vec<&str> = present.iter().map(|(_, words)| *words).collect();
     let _ = writeln!(
         out,
         "Components, in seconds summed over workers:\n\n\
@@ -178,16 +191,25 @@ fn components(table: &Table, storage: &str, out: &mut String) {
         heads.join(" | "),
         "---:|".repeat(heads.len())
     );
-    for way in ways(table) {
+    for way in ways(table).into_iter().filter(|way| !way.caller.is_nanopolish()) {
         for n in [one, most] {
             let of = |column| value(table, storage, way, n, column).unwrap_or(0.0);
             let cells: Vec<String> =
-                COMPONENTS.iter().map(|(column, _)| format!("{:.2}", of(column))).collect();
+                present.iter().map(|(column, _)| format!("{:.2}", of(column))).collect();
             let requests = of("requests");
             let _ =
                 writeln!(out, "| {} | {n} | {requests:.0} | {} |", way.title, cells.join(" | "));
         }
     }
+}
+
+/// The components that the table has.
+pub(crate) fn recorded_components(table: &Table) -> Vec<(&'static str, &'static str)> {
+    let has = |column: &str| {
+        let at = table.columns.iter().position(|name| name == column);
+        at.is_some_and(|at| table.rows.iter().any(|row| row.values[at].is_finite()))
+    };
+    COMPONENTS.into_iter().filter(|(column, _)| has(column)).collect()
 }
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ use seqloom_signal::store::{
     self, Cursor, DecodeScratch, Fast5Engine, FrameBatch, OpenOptions, ReadError, StoreError,
 };
 
-use super::Way;
+use super::{Caller, Way};
 use crate::experiment::Counters;
 
 /// What is called, and how.
@@ -136,10 +136,12 @@ struct Lab {
 /// Any file or read that is not in order: times of part of the work compare with nothing.
 pub(crate) fn call(options: &StructureOptions) -> Result<Counters, StructureError> {
     let lab = prepare(options)?;
-    match options.way.structure {
-        Some(Structure::OneAtATime) => one_at_a_time(&lab, options)?,
-        Some(Structure::BatchesByProcesses) => batches_by_processes(&lab, options)?,
-        None => return Err(StructureError::Way(options.way.name)),
+    match options.way.caller {
+        Caller::Structure(Structure::OneAtATime) => one_at_a_time(&lab, options)?,
+        Caller::Structure(Structure::BatchesByProcesses) => batches_by_processes(&lab, options)?,
+        Caller::Flow | Caller::Nanopolish | Caller::NanopolishSplit => {
+            return Err(StructureError::Way(options.way.name));
+        }
     }
     let table = lock(&lab.table);
     let write = fs::write(&options.output, table.as_slice());
@@ -152,6 +154,8 @@ pub(crate) fn call(options: &StructureOptions) -> Result<Counters, StructureErro
         ("hmm_s", &lab.times.hmm),
         ("format_s", &lab.times.format),
         ("wait_s", &lab.wait),
+        ("bam_s", &lab.times.bam),
+        ("fasta_s", &lab.times.reference),
     ];
     // Relaxed: the workers have ended.
     let mut counters = vec![("reads".to_owned(), lab.called.load(Ordering::Relaxed) as f64)];
@@ -192,11 +196,12 @@ fn prepare(options: &StructureOptions) -> Result<Lab, StructureError> {
         .map(|(name, path)| (name.as_bytes(), path))
         .collect();
     let table = Mutex::new(kernel.format.header().as_bytes().to_vec());
+    let times = CallTimes::default();
     Ok(Lab {
-        reads: lab_reads(options, &paths)?,
+        reads: lab_reads(options, &paths, &times)?,
         kernel,
         open: OpenOptions { fast5_engine: options.engine.clone(), ..OpenOptions::default() },
-        times: CallTimes::default(),
+        times,
         signal: Stage::default(),
         wait: Stage::default(),
         called: AtomicU64::new(0),
@@ -208,6 +213,7 @@ fn prepare(options: &StructureOptions) -> Result<Lab, StructureError> {
 fn lab_reads(
     options: &StructureOptions,
     paths: &HashMap<&[u8], &str>,
+    times: &CallTimes,
 ) -> Result<Vec<LabRead>, StructureError> {
     let inputs = std::slice::from_ref(&options.bam);
     let source = AlignmentSource::open(inputs, AlignmentOptions::default())?;
@@ -215,13 +221,14 @@ fn lab_reads(
     let (mut scratch, mut check) = (AlignmentScratch::default(), BlockCheck::new(&source, 0));
     let mut reads = Vec::new();
     loop {
-        match source.fetch(&mut scratch)? {
+        match times.bam.time(|| source.fetch(&mut scratch))? {
             AlignmentFetch::End => return Ok(reads),
             AlignmentFetch::Busy => {}
             AlignmentFetch::Block(mut block) => {
                 check.accept(&source, &mut block)?;
                 for body in framed_records(&block.bytes).flatten() {
-                    reads.extend(lab_read(body, &source, &fasta, paths)?);
+                    let read = times.reference.time(|| lab_read(body, &source, &fasta, paths))?;
+                    reads.extend(read);
                 }
                 source.recycle(block);
             }

@@ -8,8 +8,8 @@ use std::fmt::Write;
 pub(crate) enum State {
     /// On the page of `seqloom-lab paper`.
     Page,
-    /// Not measured.
-    No,
+    /// The same on machines that show it, which the one of the recorded runs does not.
+    Elsewhere,
 }
 
 /// A figure or a table.
@@ -19,11 +19,11 @@ pub(crate) struct Item {
     pub(crate) label: &'static str,
     /// What it shows.
     pub(crate) shows: &'static str,
-    /// What makes it here; empty where nothing does.
+    /// What makes it here.
     pub(crate) command: &'static str,
     /// What that needs.
     pub(crate) needs: &'static str,
-    /// Whether it is made.
+    /// Whether it can be made here.
     pub(crate) state: State,
     /// Why it is not, or how far.
     pub(crate) why: &'static str,
@@ -57,7 +57,7 @@ const fn item(label: &'static str, shows: &'static str, how: How, why: &'static 
     Item { label, shows, command, needs, state, why }
 }
 
-use State::{No, Page};
+use State::{Elsewhere, Page};
 
 const LANGMEAD: How = How {
     state: Page,
@@ -68,39 +68,43 @@ const LANGMEAD: How = How {
 const CALLING: How = How {
     state: Page,
     command: "seqloom-lab paper gamaarachchi2020 --source DIR --bam FILE --reference FASTA",
-    needs: "a C compiler; single-read FAST5 files with their alignments and reference",
+    needs: "a C compiler; single-read FAST5 files with their alignments and reference; nanopolish \
+            and samtools where they are installed",
 };
 const PREPARATION: How = How {
     state: Page,
     command: "seqloom-lab paper costanza2019 --bam FILE --reference DICT",
     needs: "aligned reads, grouped by name; samtools, samblaster, sambamba, Picard, elPrep where \
-            they are installed; --plain PROGRAM for allocators",
+            they are installed; --plain PROGRAM for allocators; --gogc, --java",
 };
 const PLACEMENT: How = How {
     state: Page,
     command: "seqloom-lab paper lenis2017",
-    needs: "seqloom-testkit, numactl; bowtie, bowtie2, hisat2, bwa, snap-aligner where they are \
-            installed",
+    needs: "seqloom-testkit, numactl; bowtie, bowtie2, hisat2, bwa, snap-aligner, gem-mapper where \
+            they are installed",
 };
 const SCHEDULES: How = How {
     state: Page,
     command: "seqloom-lab paper misale2014 --reads FASTQ --reference PREFIX",
     needs: "reads, and an index of their genome",
 };
-const NOTHING: How = How { state: No, command: "", needs: "" };
 
-const CALLING_WHY: &str = "a model of storage, not disks; the paper's structures with our kernels, \
-                           not nanopolish itself";
-const READING_WHY: &str =
-    "a model of storage, not disks; libhdf5 where the program is built with it";
+const COUNTERS: How = How { state: Elsewhere, ..SCHEDULES };
 
-const PREPARATION_WHY: &str = "five steps by program and allocator, elPrep where it is installed; \
-                               Go's collector is not varied";
+const CALLING_WHY: &str = "modelled storages, and this machine's disk with evicted pages, not the \
+                           paper's; the paper's structures with our kernels, and nanopolish itself \
+                           where it is installed, whole and split";
+const READING_WHY: &str = "modelled storages, and this machine's disk with evicted pages, not the \
+                           paper's; io_uring where the kernel lets it; libhdf5 where the program \
+                           is built with it";
+
+const PREPARATION_WHY: &str = "five steps by program and allocator, elPrep where it is installed, \
+                               with the levels of --gogc";
 const SCHEDULES_SHOW: &str = "Bowtie 2 end to end, by threads and schedule";
 const SCHEDULES_WHY: &str =
     "our end-to-end mode in the paper's farm and in other schedules, not Bowtie 2 itself";
-const PLACEMENT_WHY: &str =
-    "the recorded machine has one node: its policies are the same; no gem3-mapper";
+const PLACEMENT_WHY: &str = "the recorded machine has one node: its policies are the same; \
+                             gem3-mapper where it is installed, which it was not there";
 
 /// All papers.
 pub(crate) const PAPERS: [Paper; 5] = [
@@ -184,8 +188,9 @@ pub(crate) const PAPERS: [Paper; 5] = [
             item(
                 "Table 2",
                 "options of Java",
-                NOTHING,
-                "no text at hand has the options: Picard is run with its usual ones",
+                PREPARATION,
+                "no text at hand has the paper's options: --java names those that Picard is run \
+                 with",
             ),
         ],
     },
@@ -215,14 +220,14 @@ pub(crate) const PAPERS: [Paper; 5] = [
             item(
                 "Table II",
                 "one of stalls, branch misses, L1d, LLC, IPC",
-                NOTHING,
-                "the machine shows no hardware counters",
+                COUNTERS,
+                "where perf stat shows hardware counters; the recorded machine shows none",
             ),
             item(
                 "Table III",
                 "one of stalls, branch misses, L1d, LLC, IPC",
-                NOTHING,
-                "the machine shows no hardware counters",
+                COUNTERS,
+                "where perf stat shows hardware counters; the recorded machine shows none",
             ),
         ],
     },
@@ -244,17 +249,15 @@ impl Item {
     fn measured(&self) -> &'static str {
         match self.state {
             Page => "on the page",
-            No => "no",
+            Elsewhere => "no",
         }
     }
 
     /// The command that makes this item alone.
     pub(crate) fn line(&self) -> String {
-        match (self.state, self.label.split_once(' ')) {
-            (Page, Some((kind, number))) => {
-                format!("{} --{} {number}", self.command, kind.to_lowercase())
-            }
-            _ => self.command.to_owned(),
+        match self.label.split_once(' ') {
+            Some((kind, number)) => format!("{} --{} {number}", self.command, kind.to_lowercase()),
+            None => self.command.to_owned(),
         }
     }
 }
@@ -272,13 +275,9 @@ pub(crate) fn list(papers: &[&Paper]) -> String {
         let _ = writeln!(out, "  not at hand, and left out: {}", paper.missing);
         for item in paper.items {
             let _ = writeln!(out, "  {}: {} ({})", item.label, item.shows, item.measured());
-            if !item.command.is_empty() {
-                let _ = writeln!(out, "      {}", item.line());
-                let _ = writeln!(out, "      needs: {}", item.needs);
-            }
-            if item.state == Page {
-                let _ = writeln!(out, "      time: up to {MINUTES} minutes (--budget-minutes)");
-            }
+            let _ = writeln!(out, "      {}", item.line());
+            let _ = writeln!(out, "      needs: {}", item.needs);
+            let _ = writeln!(out, "      time: up to {MINUTES} minutes (--budget-minutes)");
             if !item.why.is_empty() {
                 let _ = writeln!(out, "      {}", item.why);
             }
@@ -303,13 +302,9 @@ pub(crate) fn markdown() -> String {
             "| | shows | measured here | command | why, or how far |\n|---|---|---|---|---|"
         );
         for item in paper.items {
-            let command = match item.line() {
-                line if line.is_empty() => String::new(),
-                line => format!("`{line}`"),
-            };
             let (label, shows, why) = (item.label, item.shows, item.why);
-            let _ =
-                writeln!(out, "| {label} | {shows} | {} | {command} | {why} |", item.measured());
+            let (measured, line) = (item.measured(), item.line());
+            let _ = writeln!(out, "| {label} | {shows} | {measured} | `{line}` | {why} |");
         }
     }
     out

@@ -6,7 +6,7 @@ use seqloom_report::plot::{Plot, Point, Style};
 
 use super::catalogue::Paper;
 use super::{CURVES, Recorded, Series, Titles, figure, table};
-use crate::prep_memory::{PHASES, Sample, Spread};
+use crate::prep_memory::{PHASES, Sample, Spread, gb_hours_over_time};
 use crate::table::Table;
 
 /// What the paper's abstract says of its three programs: GB h, peak memory times time.
@@ -14,11 +14,13 @@ const PUBLISHED_GB_HOURS: [(&str, f64); 3] =
     [("elPrep in Go", 29.3), ("elPrep in Java", 38.6), ("elPrep in C++17", 44.3)];
 
 /// What is averaged: column, head, and the unit it is shown in.
-const MEANS: [(&str, &str, f64); 4] = [
+const MEANS: [(&str, &str, f64); 6] = [
     ("wall_s", "wall s", 1.0),
     ("cpu_s", "CPU s", 1.0),
     ("peak_bytes", "peak MB", 1e6),
     ("gb_hours", "GB h x 1000", 1e-3),
+    ("gb_hours_over_time", "GB h x 1000, over time", 1e-3),
+    ("after_output_s", "s after the output", 1.0),
 ];
 
 /// The page; `curves` is memory over time, where that was kept.
@@ -72,7 +74,11 @@ fn means(runs: &Table) -> Section {
         note: "Each run leaves out unmapped reads, replaces the header's sequences and the read \
                group, marks duplicates and sorts: elPrep's five steps. Means of all runs; ± is \
                half of the 95 % confidence interval of the mean by Student's t. GB h is peak \
-               memory times time on the clock."
+               memory times time on the clock; over time it is the area below memory over time. \
+               Seconds after the output are those from its last write, as the file system dates \
+               it, to the end of the program: what is freed at the end is freed in them, and the \
+               pages that the kernel takes back; a program that frees nothing ends at once. \
+               Earlier recordings lack the last two."
             .to_owned(),
         figures: vec![figure(titles, points), table("Means", "means", &columns, rows)],
     }
@@ -137,15 +143,25 @@ fn over_time(curves: &Table) -> Section {
 /// Memory times time, by its peak and as the area below memory over time; and as published.
 fn products(runs: &Table, curves: Option<&Table>) -> Section {
     let mean = |way: &str| Spread::of(runs, way, "gb_hours").map(|it| it.mean);
+    let over_time = |way: &str| {
+        let all = Spread::of(runs, way, "gb_hours_over_time").map(|it| it.mean);
+        let last = curves.map(|curves| gb_hours_over_time(&samples(curves, way)));
+        all.filter(|mean| mean.is_finite()).or(last)
+    };
     let ways = runs.levels("way");
     let least = |values: &mut dyn Iterator<Item = f64>| values.fold(f64::INFINITY, f64::min);
     let here = least(&mut ways.iter().filter_map(|way| mean(way)));
     let published = least(&mut PUBLISHED_GB_HOURS.into_iter().map(|(_, gb_hours)| gb_hours));
     let mut rows: Vec<Vec<Cell>> = Vec::new();
     for way in ways {
-        let area = curves.map(|curves| gb_hours(&samples(curves, way)));
         let ratio = mean(way).map(|mean| mean / here);
-        rows.push(vec![way.into(), "here".into(), mean(way).into(), area.into(), ratio.into()]);
+        rows.push(vec![
+            way.into(),
+            "here".into(),
+            mean(way).into(),
+            over_time(way).into(),
+            ratio.into(),
+        ]);
     }
     for (program, gb_hours) in PUBLISHED_GB_HOURS {
         let ratio = gb_hours / published;
@@ -167,32 +183,10 @@ fn products(runs: &Table, curves: Option<&Table>) -> Section {
     Section {
         title: "Memory times time",
         note: "Published rows are of another input on another machine: ratios may be compared, \
-               levels may not. Over time: the area below memory over time, of the last run, which \
-               is what others on the machine cannot have."
+               levels may not. Over time: the area below memory over time, the mean of all runs \
+               (of the last one in earlier recordings), which is what others on the machine cannot \
+               have."
             .to_owned(),
         figures: vec![table("GB h", "gb-hours", &columns, rows)],
-    }
-}
-
-/// The area below memory over time.
-fn gb_hours(samples: &[Sample]) -> f64 {
-    let area = |pair: &[Sample]| {
-        let [a, b] = pair else { return 0.0 };
-        (b.seconds - a.seconds) * (a.bytes + b.bytes) as f64 / 2.0
-    };
-    samples.windows(2).map(area).sum::<f64>() / 1e9 / 3600.0
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_area_is_memory_times_time() {
-        let at = |seconds, bytes| Sample { seconds, bytes };
-        // Up to 3.6 GB within an hour, and as long there.
-        let samples = [at(0.0, 0), at(3600.0, 3_600_000_000), at(7200.0, 3_600_000_000)];
-        assert!((gb_hours(&samples) - 5.4).abs() < 1e-12);
-        assert_eq!(gb_hours(&samples[..1]), 0.0);
     }
 }

@@ -1,14 +1,14 @@
 //! Gamaarachchi 2020: calling and reading of nanopore signal by structure, workers and modelled
 //! storage, from the tables of `seqloom-lab methylation` and `seqloom-lab signal-io`.
 
-use seqloom_report::page::{Cell, Page, Section};
-use seqloom_report::plot::Point;
+use seqloom_report::page::{Cell, Figure, Page, PageTable, Section};
+use seqloom_report::plot::{Line, Plot, Point, Style};
 use seqloom_report::run::core_hours;
 
 use super::catalogue::Paper;
-use super::{Recorded, Series, Titles, figure, table};
+use super::{CURVES, Recorded, Series, Titles, figure, table};
 use crate::experiment::utilisation_percent;
-use crate::latency::words;
+use crate::latency::{STORAGES, words};
 use crate::methylation;
 use crate::output::Fact;
 use crate::signal_io;
@@ -59,16 +59,11 @@ const SHOWN: [Shown; 3] = [
     },
 ];
 
-/// Components of calling: columns, and heads.
-const COMPONENTS: [(&str, &str); 7] = [
-    ("signal_s", "signal"),
-    ("events_s", "events"),
-    ("abea_s", "alignment"),
-    ("scaling_s", "scaling"),
-    ("hmm_s", "HMM"),
-    ("format_s", "text"),
-    ("wait_s", "waiting"),
-];
+const READING_NOTE: &str = "Every read once, in a shuffled order. Times are of whole processes, the fastest of the \
+     repeats. A modelled storage can serve its servers by their time for one request. Of a real \
+     disk, and of the page cache, what is possible is taken to be the most reads a second that any \
+     number of workers had of the same bytes without looking into them, by threads or by io_uring, \
+     where that was measured. Reached: by whole processes, whose start is in their time.";
 
 impl Sources {
     /// The page, of the figures that `is_wanted` by their labels.
@@ -76,8 +71,10 @@ impl Sources {
         let mut lines = vec![
             format!("Published values at hand: {}.", paper.at_hand),
             format!("Not at hand, and left out: {}.", paper.missing),
-            "All points are this machine's, on modelled storages, K servers that need a given time \
-             for each request, and in the page cache."
+            "All points are this machine's: on modelled storages, K servers that need a given time \
+             for each request; from this machine's own disk, the pages of the files evicted before \
+             each run, where it has one (what lies below it, such as the memory of a host, is not \
+             evicted); and in the page cache."
                 .to_owned(),
         ];
         for (what, recorded) in [("calling", &self.calling), ("reading", &self.reading)] {
@@ -96,12 +93,11 @@ impl Sources {
         if let Some(Recorded { table, .. }) = &self.reading
             && READING.iter().any(|label| is_wanted(label))
         {
+            let figures = figures(table, "reading", &SHOWN[..1]);
             sections.push(Section {
                 title: "Figures 1.10 and 1.12 to 1.15: reading at random",
-                note: "Every read once, in a shuffled order. Times are of whole processes, the \
-                       fastest of the repeats."
-                    .to_owned(),
-                figures: figures(table, "reading", &SHOWN[..1]),
+                note: READING_NOTE.to_owned(),
+                figures: figures.into_iter().chain([requests(table)]).collect(),
             });
         }
         let maker = format!("seqloom-lab {}", env!("CARGO_PKG_VERSION"));
@@ -121,8 +117,12 @@ fn calling(table: &Table) -> [Section; 2] {
     };
     let components = Section {
         title: "Figure 1.11: components",
-        note: "Seconds summed over workers, with one and with the most.".to_owned(),
-        figures: vec![components(table)],
+        note: "Seconds summed over workers, stacked: each line is its component and all below it. \
+               BAM is reading alignments, FASTA reading the reference and the reads' bases; the \
+               paper's structures do both before they call, so that neither waits. nanopolish \
+               reports no components. The table has one worker and the most."
+            .to_owned(),
+        figures: stacked(table).into_iter().chain([components(table)]).collect(),
     };
     [by_workers, components]
 }
@@ -148,7 +148,7 @@ fn value(table: &Table, run: &Row, column: &str) -> f64 {
 }
 
 /// A figure for each storage and each of what is shown, with a line for each way.
-fn figures(table: &Table, kind: &str, shown: &[Shown]) -> Vec<seqloom_report::page::Figure> {
+fn figures(table: &Table, kind: &str, shown: &[Shown]) -> Vec<Figure> {
     let mut all = Vec::new();
     for storage in table.levels("storage") {
         for &Shown { name, y, column, of } in shown {
@@ -178,23 +178,120 @@ fn figures(table: &Table, kind: &str, shown: &[Shown]) -> Vec<seqloom_report::pa
     all
 }
 
-fn components(of: &Table) -> seqloom_report::page::Figure {
+/// The ways that report what their components took.
+fn with_components(table: &Table) -> Vec<&str> {
+    let ways = methylation::WAYS.iter().filter(|way| !way.caller.is_nanopolish());
+    let names: Vec<&str> = ways.map(|way| way.name).collect();
+    table.levels("way").into_iter().filter(|way| names.contains(way)).collect()
+}
+
+/// Components by workers, of each storage and way.
+fn stacked(of: &Table) -> Vec<Figure> {
+    let (present, mut figures) = (methylation::recorded_components(of), Vec::new());
+    for storage in of.levels("storage") {
+        for way in with_components(of) {
+            let run = |workers: &u32| {
+                Some((*workers, fastest(of, [storage, way, &workers.to_string()])?))
+            };
+            let runs: Vec<(u32, &Row)> = of.numbers("workers").iter().filter_map(run).collect();
+            // Lines from the sum of all down to the first component, each above those after it.
+            let line = |last: usize| {
+                let sum = |run: &Row| -> f64 {
+                    present[..=last].iter().map(|(column, _)| value(of, run, column)).sum()
+                };
+                let point = |&(workers, run): &(u32, &Row)| Point::new(workers.into(), sum(run));
+                Line { name: present[last].1.to_owned(), points: runs.iter().map(point).collect() }
+            };
+            let lines: Vec<Line> = (0..present.len()).rev().map(line).collect();
+            let cells = |line: &Line| {
+                let name = line.name.clone();
+                let row = move |it: &Point| {
+                    vec![name.as_str().into(), (it.x as u64).into(), Cell::from(it.y)]
+                };
+                line.points.iter().map(row).collect::<Vec<_>>()
+            };
+            let rows = lines.iter().flat_map(cells).collect();
+            let title = format!("{}: components, {}", words(storage), title(way));
+            let plot = Plot {
+                title: title.clone(),
+                x: "workers".to_owned(),
+                y: "seconds, summed over workers".to_owned(),
+                lines,
+            };
+            let style = Style { linear_y: true, filled: true, ..CURVES };
+            let id = format!("components-{storage}-{way}").into();
+            let columns = vec!["component and those below", "workers", "seconds"];
+            let table = PageTable { id, columns, rows };
+            figures.push(Figure { title, plot: Some((plot, style)), table, ..Figure::default() });
+        }
+    }
+    figures
+}
+
+/// Requests or reads a second, next to what the storage can serve.
+fn requests(of: &Table) -> Figure {
+    let mut rows: Vec<Vec<Cell>> = Vec::new();
+    for storage in of.levels("storage") {
+        let modelled = STORAGES.iter().find(|it| it.name == storage);
+        let possible = match modelled {
+            Some(it) => Some(f64::from(it.servers) * 1e3 / it.service_ms),
+            None => raw_rate(of, storage),
+        };
+        for way in of.levels("way") {
+            for workers in ends(of) {
+                let Some(run) = fastest(of, [storage, way, &workers.to_string()]) else { continue };
+                let counted = if modelled.is_some() { "requests" } else { "reads" };
+                let rate = value(of, run, counted) / value(of, run, "wall_s");
+                rows.push(vec![
+                    words(storage).as_str().into(),
+                    title(way).into(),
+                    u64::from(workers).into(),
+                    counted.into(),
+                    rate.into(),
+                    possible.into(),
+                    possible.map(|possible| 100.0 * rate / possible).into(),
+                ]);
+            }
+        }
+    }
+    let columns = ["storage", "way", "workers", "counted", "reached/s", "possible/s", "reached, %"];
+    table("Requests a second, reached and possible", "requests", &columns, rows)
+}
+
+/// The most reads a second of bytes that nobody looks into.
+fn raw_rate(of: &Table, storage: &str) -> Option<f64> {
+    let raw = signal_io::WAYS.iter().filter(|way| way.raw.is_some());
+    let all = raw.flat_map(|way| of.numbers("workers").into_iter().map(move |n| (way.name, n)));
+    let rates = all.filter_map(|(way, workers)| {
+        let run = fastest(of, [storage, way, &workers.to_string()])?;
+        Some(value(of, run, "reads") / value(of, run, "wall_s"))
+    });
+    rates.max_by(f64::total_cmp)
+}
+
+/// The fewest and the most workers.
+fn ends(of: &Table) -> Vec<u32> {
     let workers = of.numbers("workers");
     let mut ends: Vec<u32> = workers.first().into_iter().chain(workers.last()).copied().collect();
     ends.dedup();
+    ends
+}
+
+fn components(of: &Table) -> Figure {
+    let present = methylation::recorded_components(of);
     let mut rows = Vec::new();
     for storage in of.levels("storage") {
-        for way in of.levels("way") {
-            for workers in &ends {
+        for way in with_components(of) {
+            for workers in &ends(of) {
                 let Some(run) = fastest(of, [storage, way, &workers.to_string()]) else { continue };
                 let head: [Cell; 3] =
                     [storage.into(), title(way).into(), u64::from(*workers).into()];
-                let parts = COMPONENTS.iter().map(|(column, _)| Cell::from(value(of, run, column)));
+                let parts = present.iter().map(|(column, _)| Cell::from(value(of, run, column)));
                 rows.push(head.into_iter().chain(parts).collect());
             }
         }
     }
     let mut columns = vec!["storage", "way", "workers"];
-    columns.extend(COMPONENTS.iter().map(|(_, head)| *head));
+    columns.extend(present.iter().map(|(_, head)| *head));
     table("Seconds by component", "components", &columns, rows)
 }

@@ -8,12 +8,13 @@ use super::{Series, Titles, figure, state, table};
 use crate::campaign::measured::{Level, Measured};
 
 /// How a program of the campaign is called on the page.
-const NAMES: [(&str, &str); 6] = [
+const NAMES: [(&str, &str); 7] = [
     ("bowtie", "Bowtie"),
     ("bowtie2", "Bowtie 2"),
     ("hisat2", "HISAT2"),
     ("bwa", "bwa mem"),
     ("snap", "SNAP"),
+    ("gem3", "gem3-mapper"),
     ("seqloom", "align"),
 ];
 

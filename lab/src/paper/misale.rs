@@ -1,6 +1,6 @@
 //! Misale 2014: schedules of alignment end to end, from the table of `seqloom-lab schedule`.
 
-use seqloom_report::page::{Figure, Page, Section};
+use seqloom_report::page::{Cell, Figure, Page, Section};
 use seqloom_report::plot::Point;
 
 use super::catalogue::Paper;
@@ -13,10 +13,14 @@ pub(crate) const TIMES: [&str; 2] = ["Figure 5", "Figure 6"];
 /// The figure of the farm.
 pub(crate) const FARM: &str = "Figure 3";
 
+/// The tables of counters.
+pub(crate) const COUNTERS: [&str; 2] = ["Table II", "Table III"];
+
 /// The page, of the figures that `is_wanted` by their labels.
 pub(crate) fn page(
     paper: &Paper,
     Recorded { table: runs, facts }: &Recorded,
+    counted: &Table,
     is_wanted: &dyn Fn(&str) -> bool,
 ) -> Page {
     let mut lines = vec![
@@ -31,6 +35,9 @@ pub(crate) fn page(
     }
     if is_wanted(FARM) {
         sections.push(farm(runs));
+    }
+    if COUNTERS.iter().any(|label| is_wanted(label)) {
+        sections.push(counters(counted));
     }
     let maker = format!("seqloom-lab {}", env!("CARGO_PKG_VERSION"));
     Page { maker, title: paper.citation.to_owned(), lines, facts: Vec::new(), sections }
@@ -138,5 +145,46 @@ fn farm(runs: &Table) -> Section {
                Contended changes: of counters that another worker had changed."
                 .to_owned(),
         figures: vec![table("With the most workers", "farm", &columns, rows)],
+    }
+}
+
+/// Shares of what processors counted: part, whole, head, and the unit that it is shown in.
+const SHARES: [(&str, &str, &str, f64); 6] = [
+    ("instructions", "cycles", "instructions a cycle", 1.0),
+    ("stalled_before_decode", "cycles", "cycles stalled, front end, %", 0.01),
+    ("stalled_after_decode", "cycles", "cycles stalled, back end, %", 0.01),
+    ("branch_misses", "branches", "branch misses, %", 0.01),
+    ("l1d_misses", "l1d_loads", "L1d misses, % of loads", 0.01),
+    ("llc_misses", "llc_loads", "LLC misses, % of loads", 0.01),
+];
+
+/// What processors counted, where the machine shows it.
+fn counters(counted: &Table) -> Section {
+    let title = "Tables II and III: stalls, branch misses, caches";
+    let mut rows: Vec<Vec<Cell>> = Vec::new();
+    for row in &counted.rows {
+        let value = |column: &str| {
+            let at = counted.columns.iter().position(|name| name == column);
+            at.map_or(f64::NAN, |at| row.values[at])
+        };
+        let shares = SHARES.map(|(part, whole, _, unit)| value(part) / value(whole) / unit);
+        let names = row.factors.iter().map(|factor| Cell::from(factor.as_str()));
+        rows.push(names.chain(shares.map(Cell::from)).collect());
+    }
+    if rows.is_empty() {
+        let note = "No counters on this machine: nothing is shown. A machine that lets perf stat \
+                    count cycles, stalls, branches and caches has a table here."
+            .to_owned();
+        return Section { title, note, figures: Vec::new() };
+    }
+    let mut columns = vec!["schedule", "engine", "workers"];
+    columns.extend(SHARES.map(|(_, _, head, _)| head));
+    Section {
+        title,
+        note: "By perf stat, one run of each schedule with the most workers, which is not timed; \
+               of the whole program, its start and the load of the index, too. What is empty this \
+               machine does not count."
+            .to_owned(),
+        figures: vec![table("Counters of processors", "counters", &columns, rows)],
     }
 }

@@ -278,6 +278,7 @@ pub(crate) const RESULTS: Results = Results {
     table: "parsing.tsv",
     factors: &FACTORS,
     columns: &[&TIMES, &COUNTERS],
+    later: 0,
     plots: report::plots,
     markdown: report::markdown,
 };

@@ -23,6 +23,7 @@ pub(crate) const RESULTS: Results = Results {
     table: "timeline.tsv",
     factors: &["way", "lock", "ms"],
     columns: &[&["waiting", "holding"]],
+    later: 0,
     plots: |_| Vec::new(),
     markdown,
 };

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Instant;
+use std::time::{Duration, Instant, SystemTime};
 
 use crate::experiment::LabError;
 use crate::output::{Fact, Results};
@@ -20,7 +20,7 @@ use crate::watch::{Watched, watch_in};
 
 pub(crate) use crate::watch::Sample;
 pub(crate) use spread::Spread;
-pub(crate) use ways::{Tool, allocators, tools};
+pub(crate) use ways::{JavaOptions, Tool, allocators, tools};
 
 /// Factors of the table.
 pub(crate) const FACTORS: [&str; 2] = ["way", "repeat"];
@@ -29,8 +29,10 @@ pub(crate) const FACTORS: [&str; 2] = ["way", "repeat"];
 pub(crate) const PHASES: [&str; 3] = ["ingest", "resolve", "finish"];
 
 /// Columns of the table; `gb_hours` is peak memory in GB times hours on the clock, as in the
-/// paper. Phases are 0 where the program reports none.
-pub(crate) const COLUMNS: [&str; 8] = [
+/// paper, and `gb_hours_over_time` the area below memory over time; `after_output_s` is from the
+/// last write to the output to the end of the program, in which what it has is freed. Phases are 0
+/// where the program reports none; the last two are missing in tables of earlier versions.
+pub(crate) const COLUMNS: [&str; 10] = [
     "wall_s",
     "cpu_s",
     "peak_bytes",
@@ -39,7 +41,11 @@ pub(crate) const COLUMNS: [&str; 8] = [
     "resolve_s",
     "finish_s",
     "output_bytes",
+    "gb_hours_over_time",
+    "after_output_s",
 ];
+/// Columns that were added later.
+const LATER: usize = 2;
 
 /// The program as it is shipped.
 pub(crate) const SHIPPED: &str = "seqloom";
@@ -67,6 +73,11 @@ pub(crate) struct PrepMemory {
     pub(crate) tool_repeats: u32,
     /// Names of ways, empty for all.
     pub(crate) ways: Vec<String>,
+    /// Levels of GOGC, the growth after which Go's collector runs, for elPrep; its own where there
+    /// are none.
+    pub(crate) gogc: Vec<String>,
+    /// Options of Java for Picard; the usual ones where there are none.
+    pub(crate) java: Vec<JavaOptions>,
     /// No round of runs is begun later.
     pub(crate) deadline: Option<Instant>,
 }
@@ -133,8 +144,9 @@ impl PrepMemory {
                 }
             }
         }
-        let rows = curves.into_values().flatten().collect();
-        Ok(Outcome { runs, curves: Table { rows, ..empty_curves() } })
+        let mut table = empty_curves();
+        table.rows.extend(curves.into_values().flatten());
+        Ok(Outcome { runs, curves: table })
     }
 
     /// The ways that were chosen, or all.
@@ -146,7 +158,8 @@ impl PrepMemory {
         if let Some(plain) = &self.plain_program {
             ways.extend(allocators().into_iter().map(|it| own(it.name, plain, it.library)));
         }
-        ways.extend(tools().into_iter().map(|tool| (tool.name.to_owned(), Way::Other(tool))));
+        let tools = tools(&self.gogc, &self.java);
+        ways.extend(tools.into_iter().map(|tool| (tool.name.clone(), Way::Other(tool))));
         if let Some(unknown) = self.ways.iter().find(|it| !ways.iter().any(|(name, _)| name == *it))
         {
             let names: Vec<&str> = ways.iter().map(|(name, _)| name.as_str()).collect();
@@ -176,9 +189,13 @@ impl PrepMemory {
         };
         let what = format!("{command:?}");
         let run = watch_in(&self.work, &mut command, &what, stop)?;
+        let ended = SystemTime::now();
         let told = fs::read_to_string(&json).map(|text| phases(&text)).unwrap_or_default();
-        let output_bytes = fs::metadata(&out).map_err(LabError::file(&out))?.len();
-        Ok((values(&run, &told, output_bytes), run.samples))
+        let metadata = fs::metadata(&out).map_err(LabError::file(&out))?;
+        let written = metadata.modified().map_err(LabError::file(&out))?;
+        let after_output = ended.duration_since(written).unwrap_or_default();
+        let output = Output { bytes: metadata.len(), after: after_output };
+        Ok((values(&run, &told, output), run.samples))
     }
 
     fn own(&self, program: &Path, library: Option<&Path>, out: &Path, json: &Path) -> Command {
@@ -197,14 +214,31 @@ impl PrepMemory {
     }
 }
 
-fn values(run: &Watched, told: &[(String, f64)], output_bytes: u64) -> Vec<f64> {
+/// The output of a run.
+struct Output {
+    bytes: u64,
+    /// From its last write to the end of the program.
+    after: Duration,
+}
+
+/// The area below memory over time, in GB h.
+pub(crate) fn gb_hours_over_time(samples: &[Sample]) -> f64 {
+    let area = |pair: &[Sample]| {
+        let [a, b] = pair else { return 0.0 };
+        (b.seconds - a.seconds) * (a.bytes + b.bytes) as f64 / 2.0
+    };
+    samples.windows(2).map(area).sum::<f64>() / 1e9 / 3600.0
+}
+
+fn values(run: &Watched, told: &[(String, f64)], output: Output) -> Vec<f64> {
     let phase = |name: &str| told.iter().find(|it| it.0 == name).map_or(0.0, |it| it.1);
     // The system's own account of the one process knows every moment.
     let peak_bytes = phase("peak_bytes").max(run.peak_bytes as f64);
     let gb_hours = peak_bytes / 1e9 * run.wall_s / 3600.0;
     let mut values = vec![run.wall_s, run.cpu_s, peak_bytes, gb_hours];
     values.extend(PHASES.map(phase));
-    values.push(output_bytes as f64);
+    values.push(output.bytes as f64);
+    values.extend([gb_hours_over_time(&run.samples), output.after.as_secs_f64()]);
     values
 }
 
@@ -236,6 +270,7 @@ pub(crate) const RESULTS: Results = Results {
     table: "prep-memory.tsv",
     factors: &FACTORS,
     columns: &[&COLUMNS],
+    later: LATER,
     plots: |_| Vec::new(),
     markdown: report::markdown,
 };
@@ -268,6 +303,8 @@ mod tests {
             repeats: 2,
             tool_repeats: 0,
             ways: names.clone(),
+            gogc: Vec::new(),
+            java: Vec::new(),
             deadline: None,
         };
         let phases = |text: &str| {
@@ -281,10 +318,13 @@ mod tests {
         let in_turn = [1, 2].map(|turn| names.iter().map(move |it| format!("{it}, {turn} of 2")));
         assert_eq!(told, in_turn.into_iter().flatten().collect::<Vec<_>>());
         assert_eq!(table.rows.len(), told.len());
-        let [wall_s, _, peak, gb_hours, ingest_s, resolve_s, _, bytes] = table.rows[0].values[..]
+        let [wall_s, _, peak, gb_hours, ingest_s, resolve_s, _, bytes, area, after] =
+            table.rows[0].values[..]
         else {
-            panic!("eight values")
+            panic!("ten values")
         };
+        // The area is below the peak, and the script ends soon after it has written.
+        assert!(area > 0.0 && area < gb_hours && (0.0..wall_s).contains(&after), "{table:?}");
         assert_eq!((peak, ingest_s, resolve_s, bytes), (7e9, 0.5, 0.0, 2.0));
         assert!((gb_hours - 7.0 * wall_s / 3600.0).abs() < 1e-12);
         let folder = folder.path().join("report");
@@ -294,6 +334,15 @@ mod tests {
         let report = fs::read_to_string(folder.join("README.md")).unwrap();
         assert!(report.contains("| seqloom | 2 |"), "{report}");
         assert!(report.contains("| system | 2 |"), "{report}");
+    }
+
+    #[test]
+    fn the_area_is_memory_times_time() {
+        let at = |seconds, bytes| Sample { seconds, bytes };
+        // Up to 3.6 GB within an hour, and as long there.
+        let samples = [at(0.0, 0), at(3600.0, 3_600_000_000), at(7200.0, 3_600_000_000)];
+        assert!((gb_hours_over_time(&samples) - 5.4).abs() < 1e-12);
+        assert_eq!(gb_hours_over_time(&samples[..1]), 0.0);
     }
 
     #[test]
@@ -322,6 +371,8 @@ mod tests {
             repeats: 1,
             tool_repeats: 0,
             ways: Vec::new(),
+            gogc: Vec::new(),
+            java: Vec::new(),
             deadline: None,
         };
         let error = experiment.run(&mut |_| {}, &|_| Vec::new(), &|| false).unwrap_err();

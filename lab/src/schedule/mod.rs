@@ -14,6 +14,7 @@
 //! processor time and context switches are the run's own.
 
 mod aligning;
+mod counters;
 mod engines;
 mod farm;
 mod input;
@@ -35,6 +36,7 @@ use std::time::Instant;
 
 use seqloom_align::engine::bwa;
 
+pub(crate) use self::counters::{COUNTED, empty_counted};
 pub(crate) use self::engines::PRESETS;
 pub(crate) use self::engines::Subject;
 pub(crate) use self::input::made;
@@ -56,6 +58,8 @@ pub(crate) const CHUNK_BASES: u64 = 250_000;
 
 /// Factors of the table.
 pub(crate) const FACTORS: [&str; 3] = ["schedule", "engine", "threads"];
+/// The fact that says why there are no counters of processors.
+pub(crate) const NO_COUNTERS: &str = "hardware counters";
 /// Counters of the table; see [`run_one`].
 pub(crate) const COUNTERS: [&str; 15] = [
     "align_us",
@@ -171,6 +175,16 @@ pub(crate) struct Schedules {
     pub(crate) deadline: Option<Instant>,
 }
 
+/// What runs came to.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) table: Table,
+    /// Counters of processors; see [`COUNTED`].
+    pub(crate) counted: Table,
+    /// Why there are none, if there are none.
+    pub(crate) no_counters: Option<String>,
+}
+
 /// The reads of all runs.
 #[derive(Debug, Clone)]
 pub(crate) enum Input {
@@ -195,7 +209,7 @@ impl Schedules {
     ///
     /// # Errors
     /// A run fails, or one gives other records.
-    pub(crate) fn run(&self, tell: &mut dyn FnMut(&str)) -> Result<Table, LabError> {
+    pub(crate) fn run(&self, tell: &mut dyn FnMut(&str)) -> Result<Outcome, LabError> {
         tell("data");
         let inputs = match &self.input {
             Input::Made { reads, is_paired } => made(&self.work, *reads, *is_paired)?,
@@ -218,8 +232,14 @@ impl Schedules {
                 }
             }
         }
+        let is_late = self.deadline.is_some_and(|deadline| deadline <= Instant::now());
+        let no_counters = counters::obstacle().or(is_late.then(|| "no time was left".to_owned()));
+        let counted = match no_counters {
+            None => self.counted(&inputs, tell)?,
+            Some(_) => empty_counted(),
+        };
         fs::remove_dir_all(self.output()).map_err(LabError::file(&self.output()))?;
-        Ok(table)
+        Ok(Outcome { table, counted, no_counters })
     }
 
     fn output(&self) -> PathBuf {
@@ -234,9 +254,20 @@ impl Schedules {
         table: &mut Table,
     ) -> Result<(), LabError> {
         let Factors { schedule, engine, threads } = factors;
-        let mut words = self.run.iter();
+        let mut command = self.command(inputs, factors, &[]);
+        command.args(more);
+        let factors = [schedule.name(), engine, &threads.to_string()].map(str::to_owned).to_vec();
+        let after = || -> Counters { vec![("load_average".to_owned(), load_average())] };
+        let work = Work::Program(Box::new(command));
+        perform(&mut Run { factors, work, after: Box::new(after) }, table)
+    }
+
+    /// The program of a run, after the words `before` it.
+    fn command(&self, inputs: &[PathBuf], factors: Factors<'_>, before: &[String]) -> Command {
+        let Factors { schedule, engine, threads } = factors;
+        let mut words = before.iter().chain(&self.run);
         let mut command = Command::new(words.next().map_or("", String::as_str));
-        command.args(words).args(["--schedule", schedule.name(), "--engine", engine]).args(more);
+        command.args(words).args(["--schedule", schedule.name(), "--engine", engine]);
         command.args(["--threads", &threads.to_string()]).arg("--output").arg(self.output());
         inputs.iter().for_each(|input| {
             command.arg("--input").arg(input);
@@ -246,10 +277,7 @@ impl Schedules {
                 self.reference.iter().flat_map(|it| [OsStr::new("--reference"), it.as_os_str()]),
             );
         }
-        let factors = [schedule.name(), engine, &threads.to_string()].map(str::to_owned).to_vec();
-        let after = || -> Counters { vec![("load_average".to_owned(), load_average())] };
-        let work = Work::Program(Box::new(command));
-        perform(&mut Run { factors, work, after: Box::new(after) }, table)
+        command
     }
 
     /// Runs every schedule with more threads than one process has, in order where that is possible.

@@ -29,6 +29,7 @@ pub(crate) const RESULTS: Results = Results {
     table: "shard.tsv",
     factors: &FACTORS,
     columns: &[&COLUMNS],
+    later: 0,
     plots: |_| Vec::new(),
     markdown: report::markdown,
 };

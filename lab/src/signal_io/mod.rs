@@ -6,26 +6,33 @@
 //! number of workers, each of which takes the next read when it is done with one.
 
 mod prepare;
+mod raw;
 mod reading;
 mod report;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Instant;
 
 pub(crate) use prepare::Volume;
 pub(crate) use reading::{ReadCounts, ReadingOptions, read_all};
 
-use crate::experiment::{LabError, Run, TIMES, Work, chosen, perform};
+use crate::evict::{self, evict};
+use crate::experiment::{Counters, LabError, Run, TIMES, Work, chosen, perform};
 use crate::latency::{
-    self, FACTORS, LatencyLayer, Levels, chosen_storages, refuse_static, refuse_unserved, served_by,
+    self, DISK, FACTORS, LatencyLayer, Levels, Medium, chosen_media, refuse_static,
+    refuse_unserved, served_by,
 };
 use crate::output::Results;
 use crate::table::Table;
 
 /// Columns of the table after [`TIMES`]: reads and samples that were read, requests to the
-/// modelled storage, and seconds spent waiting for them, summed over workers.
-pub(crate) const COUNTERS: [&str; 4] = ["reads", "samples", "requests", "waited_s"];
+/// modelled storage, and seconds spent waiting for them, summed over workers; and, which tables of
+/// earlier versions lack, bytes that came from a disk.
+pub(crate) const COUNTERS: [&str; 5] = ["reads", "samples", "requests", "waited_s", "read_bytes"];
+/// Columns that were added later.
+const LATER: usize = 1;
 
 /// A format and what reads it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +47,17 @@ pub(crate) struct Way {
     pub(crate) engine: Option<&'static str>,
     /// Whether libhdf5 is needed.
     pub(crate) needs_library: bool,
+    /// How bytes are read that nobody looks into, if that is all that is done.
+    pub(crate) raw: Option<Raw>,
+}
+
+/// How bytes of records are read that nobody looks into: what the storage can give.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Raw {
+    /// By as many threads as workers.
+    Threads,
+    /// By one thread, with as many requests at a time as workers, through io_uring.
+    Uring,
 }
 
 const fn way(
@@ -48,7 +66,11 @@ const fn way(
     data: &'static str,
     engine: Option<&'static str>,
 ) -> Way {
-    Way { name, title, data, engine, needs_library: false }
+    Way { name, title, data, engine, needs_library: false, raw: None }
+}
+
+const fn raw_way(name: &'static str, title: &'static str, raw: Raw) -> Way {
+    Way { raw: Some(raw), ..way(name, title, "reads.blow5", None) }
 }
 
 const fn library_way(
@@ -57,11 +79,11 @@ const fn library_way(
     data: &'static str,
     engine: &'static str,
 ) -> Way {
-    Way { name, title, data, engine: Some(engine), needs_library: true }
+    Way { name, title, data, engine: Some(engine), needs_library: true, raw: None }
 }
 
 /// All ways that are compared.
-pub(crate) const WAYS: [Way; 10] = [
+pub(crate) const WAYS: [Way; 12] = [
     library_way("fast5-library", "FAST5, threads and libhdf5", "single", "library"),
     library_way("fast5-library-pool", "FAST5, processes and libhdf5", "single", "library-pool"),
     way("fast5-pool", "FAST5, processes and own reader", "single", Some("pool")),
@@ -72,6 +94,8 @@ pub(crate) const WAYS: [Way; 10] = [
     way("slow5", "SLOW5", "reads.slow5", None),
     way("blow5", "BLOW5", "reads.blow5", None),
     way("pod5", "POD5", "reads.pod5", None),
+    raw_way("bytes-threads", "bytes of BLOW5 records, threads", Raw::Threads),
+    raw_way("bytes-uring", "bytes of BLOW5 records, io_uring", Raw::Uring),
 ];
 
 /// What is run.
@@ -99,6 +123,23 @@ pub(crate) struct SignalIo {
     pub(crate) has_library: bool,
     /// Repeats of each run; tables hold all, the report takes the fastest.
     pub(crate) repeats: u32,
+    /// No run is begun later.
+    pub(crate) deadline: Option<Instant>,
+}
+
+/// What runs came to.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) table: Table,
+    pub(crate) volume: Volume,
+    /// What was not run, and why.
+    pub(crate) left_out: Vec<String>,
+}
+
+impl Way {
+    fn is_uring(&self) -> bool {
+        self.raw == Some(Raw::Uring)
+    }
 }
 
 impl latency::Way for Way {
@@ -112,7 +153,7 @@ impl SignalIo {
     ///
     /// # Errors
     /// The data cannot be made, or a run fails.
-    pub(crate) fn run(&self, tell: &mut dyn FnMut(&str)) -> Result<(Table, Volume), LabError> {
+    pub(crate) fn run(&self, tell: &mut dyn FnMut(&str)) -> Result<Outcome, LabError> {
         refuse_static(&self.storages, &[&self.program])?;
         fs::create_dir_all(&self.work).map_err(LabError::file(&self.work))?;
         let work = self.work.canonicalize().map_err(LabError::file(&self.work))?;
@@ -120,25 +161,47 @@ impl SignalIo {
         tell("data");
         let volume = prepare::prepare(&self.source, &data, self.copies, self.blue_crab.as_deref())?;
         let layer = LatencyLayer::build(&work)?;
-        let mut table = RESULTS.empty_table();
-        for storage in chosen_storages(&self.storages) {
-            for way in WAYS.iter().filter(|way| self.takes(way, &data)) {
+        let (has_disk, no_uring) = (evict::works_in(&work), raw::obstacle());
+        let left_out = self.left_out(&work, has_disk, no_uring.as_deref());
+        left_out.iter().for_each(|what| tell(&format!("left out: {what}")));
+        let mut outcome = Outcome { table: RESULTS.empty_table(), volume, left_out };
+        for medium in chosen_media(&self.storages).filter(|it| has_disk || *it != Medium::Disk) {
+            // The library that models storages does not see the requests of io_uring.
+            let has_uring = no_uring.is_none() && !matches!(medium, Medium::Modelled(_));
+            let takes = |way: &&Way| self.takes(way, &data) && (has_uring || !way.is_uring());
+            for way in WAYS.iter().filter(takes) {
                 for &workers in &self.workers {
+                    if self.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+                        tell("no time is left");
+                        return Ok(outcome);
+                    }
                     for _ in 0..self.repeats {
-                        let levels = Levels { storage, way, workers };
+                        let levels = Levels { medium, way, workers };
                         tell(&levels.names().join(" "));
-                        self.one(&layer, &levels, &work, &mut table)?;
+                        self.one(&layer, &levels, &work, &mut outcome.table)?;
                     }
                 }
             }
         }
-        Ok((table, volume))
+        Ok(outcome)
     }
 
     fn takes(&self, way: &Way, data: &Path) -> bool {
         chosen(&self.ways, way.name)
             && (self.has_library || !way.needs_library)
             && data.join(way.data).exists()
+    }
+
+    /// What is not run, and why.
+    fn left_out(&self, work: &Path, has_disk: bool, no_uring: Option<&str>) -> Vec<String> {
+        let mut all = Vec::new();
+        if !has_disk && chosen(&self.storages, DISK) {
+            all.push(format!("{DISK}: {} is in memory", work.display()));
+        }
+        for way in WAYS.iter().filter(|way| way.is_uring() && chosen(&self.ways, way.name)) {
+            all.extend(no_uring.map(|why| format!("{}: {why}", way.name)));
+        }
+        all
     }
 
     fn one(
@@ -148,17 +211,25 @@ impl SignalIo {
         work: &Path,
         table: &mut Table,
     ) -> Result<(), LabError> {
-        let Levels { storage, way, workers } = *levels;
+        let Levels { medium, way, workers } = *levels;
         let (data, state) = (work.join("data"), work.join("state"));
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).arg("--data").arg(&data);
         command.args(["--way", way.name, "--threads", &workers.to_string()]);
-        layer.slow(&mut command, storage, &data, &state)?;
-        let after = || served_by(storage, &state);
+        layer.slow(&mut command, medium, &data, &state)?;
+        if medium == Medium::Disk {
+            evict(&data)?;
+        }
+        let before = evict::read_bytes();
+        let after = || -> Counters {
+            let read = evict::read_bytes().zip(before).map(|(now, before)| now - before);
+            let read = read.map(|bytes| ("read_bytes".to_owned(), bytes as f64));
+            served_by(medium, &state).into_iter().chain(read).collect()
+        };
         let factors = levels.names();
         let work = Work::Program(Box::new(command));
         perform(&mut Run { factors, work, after: Box::new(after) }, table)?;
-        refuse_unserved(storage, table)
+        refuse_unserved(medium, table)
     }
 }
 
@@ -167,6 +238,7 @@ pub(crate) const RESULTS: Results = Results {
     table: "signal-io.tsv",
     factors: &FACTORS,
     columns: &[&TIMES, &COUNTERS],
+    later: LATER,
     plots: report::plots,
     markdown: report::markdown,
 };

@@ -16,7 +16,7 @@ use seqloom_signal::store::{
     StoreError, StoreFormat, index_path,
 };
 
-use super::Way;
+use super::{Way, raw};
 use crate::random::SplitMix;
 
 /// Begin of the shuffle: any number; the same one in all runs.
@@ -49,6 +49,14 @@ pub(crate) enum ReadingError {
     /// A worker failed.
     #[error(transparent)]
     Worker(#[from] Stopped),
+    /// Bytes of a file cannot be read.
+    #[error("{path}: {source}")]
+    File {
+        /// The file.
+        path: String,
+        /// The system's error.
+        source: std::io::Error,
+    },
     /// The index of a file is missing or bad.
     #[error("{0}")]
     Index(String),
@@ -61,6 +69,7 @@ impl RunError for ReadingError {
             Self::Store(store) => store.class(),
             Self::Read(_) | Self::Index(_) => Class::Input,
             Self::Worker(panic) => panic.class(),
+            Self::File { source, .. } => Class::of_input(source),
         }
     }
 }
@@ -93,6 +102,12 @@ pub(crate) struct ReadCounts {
 /// # Errors
 /// Any file or read that is not in order: times of part of the work compare with nothing.
 pub(crate) fn read_all(options: &ReadingOptions) -> Result<ReadCounts, ReadingError> {
+    if let Some(raw) = options.way.raw {
+        let mut frames = indexed(&options.data.join(options.way.data))?;
+        SplitMix::new(SEED).shuffle(&mut frames);
+        raw::read(options, raw, &frames)?;
+        return Ok(ReadCounts { reads: frames.len() as u64, samples: 0 });
+    }
     let open = OpenOptions { fast5_engine: options.engine.clone(), ..OpenOptions::default() };
     let mut requests = requests(options, &open)?;
     SplitMix::new(SEED).shuffle(&mut requests);

@@ -13,6 +13,7 @@ pub(crate) const RESULTS: Results = Results {
     table: "output.tsv",
     factors: &FACTORS,
     columns: &[&TIMES, &COUNTERS],
+    later: 0,
     plots,
     markdown,
 };

@@ -24,9 +24,10 @@ fn papers_are_listed_with_commands_and_what_is_not_at_hand() {
     t("none2000", "langmead2018, gamaarachchi2020");
     t("misale2014", "--reads");
     t("misale2014 --reads x.fq", "--reference");
-    t("misale2014 --table II", "no hardware counters");
+    t("misale2014 --table II", "--reads");
     t("costanza2019", "--bam");
-    t("costanza2019 --table 2", "options");
+    t("costanza2019 --table 2", "--bam");
+    t("costanza2019 --bam x.bam --java -Xmx2g", "NAME=OPTIONS");
     t("costanza2019 --measured /nowhere", "no runs of prep-memory");
     t("langmead2018 --figure 99", "Figure 1, Figure 3");
     t("langmead2018 --figure 1", "--reads");
@@ -72,6 +73,9 @@ fn a_tiny_page_of_misale_schedules_the_end_to_end_mode() {
     let read = |name: &str| fs::read_to_string(here.path().join(name)).unwrap();
     let page = read("misale2014.html");
     assert!(page.contains("end-to-end: speed-up") && page.contains("farm"), "{page}");
+    // Counters, or that there are none.
+    let has_counters = here.path().join("schedule/counters.tsv").is_file();
+    assert_eq!(page.contains("No counters on this machine"), !has_counters, "{page}");
     let table = read("schedule/schedule.tsv");
     assert!(table.contains("farm\tend-to-end\t2\t"), "{table}");
 }
@@ -163,6 +167,69 @@ fn a_tiny_page_of_gamaarachchi_reads_signal_from_a_modelled_storage() {
     run(command.arg(source).arg("--out").arg(&out)).ok();
     let page = fs::read_to_string(out.join("gamaarachchi2020.html")).unwrap();
     assert!(page.contains("12 servers of 8 ms") && page.contains("own reader"), "{page}");
+    // The modelled array serves 1,500 requests a second, and nothing reaches more.
+    let numbers = fs::read_to_string(out.join("gamaarachchi2020.json")).unwrap();
+    let numbers: serde_json::Value = serde_json::from_str(&numbers).unwrap();
+    let rows = numbers["requests"]["rows"].as_array().unwrap();
+    let modelled: Vec<_> = rows.iter().filter(|row| row[3] == "requests").collect();
+    assert_eq!(modelled.len(), 3 * 2, "{rows:?}");
+    for row in modelled {
+        assert_eq!(row[5], 1500.0, "{row}");
+        assert!((0.0..=1500.0).contains(&row[4].as_f64().unwrap()), "{row}");
+    }
+    // Bytes that came from a disk, where there is one below the folder.
+    let table = fs::read_to_string(out.join("signal-io/signal-io.tsv")).unwrap();
+    let facts = fs::read_to_string(out.join("signal-io/facts.tsv")).unwrap();
+    let from_disk = |line: &&str| line.starts_with("disk\t") && !line.ends_with("\t0");
+    let count = table.lines().filter(from_disk).count();
+    let ways = if facts.contains("bytes-uring") { 3 } else { 4 };
+    let expected = if facts.contains("is in memory") { 0 } else { ways * 2 };
+    assert_eq!(count, expected, "{table}{facts}");
+}
+
+#[test]
+fn a_tiny_page_of_gamaarachchi_has_nanopolish_itself() {
+    const NEEDS: [&str; 4] = ["nanopolish", "samtools", "cc", "gzip"];
+    let Some(region) = data("nanopore/f5c_ecoli_2kb/ecoli_2kb_region") else { return };
+    let answers = |program: &&str| Command::new(program).arg("--version").output().is_ok();
+    if !NEEDS.iter().all(answers) {
+        skip("lab paper gamaarachchi2020 with nanopolish: nanopolish, samtools or cc is missing");
+        return;
+    }
+    let here = folder();
+    let path = |name: &str| here.path().join(name);
+    fs::create_dir(path("source")).unwrap();
+    let singles = region.join("fast5_files");
+    for name in &names_in(&singles)[..8] {
+        fs::copy(singles.join(name), path("source").join(name)).unwrap();
+    }
+    let mut gzip = Command::new("gzip");
+    let text = gzip.arg("-dc").arg(region.join("draft.reconstructed.fa.gz")).output();
+    fs::write(path("draft.fa"), text.unwrap().stdout).unwrap();
+    let made = Command::new("samtools").arg("faidx").arg(path("draft.fa")).status();
+    assert!(made.unwrap().success());
+    let mut command = lab(["paper", "gamaarachchi2020", "--figure", "1.11", "--smoke", "--source"]);
+    command.arg(path("source")).arg("--bam").arg(region.join("reads.sorted.bam"));
+    command.arg("--reference").arg(path("draft.fa")).arg("--out").arg(path("out"));
+    run(&mut command).ok();
+    let page = fs::read_to_string(path("out/gamaarachchi2020.html")).unwrap();
+    assert!(
+        page.contains("nanopolish itself, here") && page.contains("components, FASTA"),
+        "{page}"
+    );
+    let table = fs::read_to_string(path("out/methylation/methylation.tsv")).unwrap();
+    let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split('\t').collect()).collect();
+    let at = |name: &str| rows[0].iter().position(|column| *column == name).unwrap();
+    for way in ["nanopolish", "nanopolish-split"] {
+        let of_way = |row: &&Vec<&str>| row[0] == "raid" && row[1] == way;
+        let found: Vec<_> = rows.iter().filter(of_way).collect();
+        assert_eq!(found.len(), 2, "{table}");
+        for row in found {
+            // It reads its signal through the modelled storage, and calls reads that have signal.
+            assert!(row[at("requests")].parse::<u64>().unwrap() >= 8, "{row:?}");
+            assert!((1..=8).contains(&row[at("reads")].parse::<u64>().unwrap()), "{row:?}");
+        }
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::latency::DISK;
 use crate::prep_memory;
 use crate::schedule::Schedule;
 use seqloom_runtime::machine;
@@ -16,6 +17,7 @@ use super::Making;
 
 /// What a smoke run takes of workers and storages.
 const FEW_WORKERS: [u32; 2] = [1, 2];
+const FEW_READERS: [&str; 4] = ["fast5-own", "blow5", "bytes-threads", "bytes-uring"];
 const WORKERS: [u32; 6] = [1, 2, 4, 8, 16, 32];
 /// Runs of each way of preparation: those of the paper.
 const PREPARATIONS: u32 = 30;
@@ -46,7 +48,11 @@ impl Making<'_> {
         }
     }
 
-    pub(super) fn calling(&self, out: PathBuf) -> Result<MethylationArguments, UsageError> {
+    pub(super) fn calling(
+        &self,
+        out: PathBuf,
+        minutes: u64,
+    ) -> Result<MethylationArguments, UsageError> {
         let arguments = self.arguments;
         Ok(MethylationArguments {
             source: Some(required(arguments.source.as_ref(), "--source")?),
@@ -58,12 +64,17 @@ impl Making<'_> {
             workers: self.few(&WORKERS, &FEW_WORKERS),
             batch: 32,
             ways: Vec::new(),
-            storages: self.few(&[], &["raid".to_owned()]),
+            storages: self.few(&[], &["raid", DISK].map(str::to_owned)),
             repeats: 1,
+            budget_minutes: Some(minutes),
         })
     }
 
-    pub(super) fn reading(&self, out: PathBuf) -> Result<SignalIoArguments, UsageError> {
+    pub(super) fn reading(
+        &self,
+        out: PathBuf,
+        minutes: u64,
+    ) -> Result<SignalIoArguments, UsageError> {
         let is_smoke = self.arguments.smoke;
         Ok(SignalIoArguments {
             source: Some(required(self.arguments.source.as_ref(), "--source")?),
@@ -72,10 +83,11 @@ impl Making<'_> {
             out,
             copies: if is_smoke { 1 } else { 2 },
             workers: self.few(&WORKERS, &FEW_WORKERS),
-            ways: self.few(&[], &["fast5-own".to_owned(), "blow5".to_owned()]),
-            storages: self.few(&[], &["raid".to_owned()]),
+            ways: self.few(&[], &FEW_READERS.map(str::to_owned)),
+            storages: self.few(&[], &["raid", DISK].map(str::to_owned)),
             repeats: if is_smoke { 1 } else { 2 },
             blue_crab: None,
+            budget_minutes: Some(minutes),
         })
     }
 
@@ -96,6 +108,8 @@ impl Making<'_> {
             repeats: if arguments.smoke { 2 } else { PREPARATIONS },
             tool_repeats: None,
             ways: self.few(&[], &[prep_memory::SHIPPED.to_owned()]),
+            gogc: arguments.gogc.clone(),
+            java: arguments.java.clone(),
             budget_minutes: Some(minutes),
             remark: None,
         })

@@ -11,10 +11,11 @@ use seqloom_report::page::Page;
 use crate::campaign::measured::Measured;
 use crate::experiment::LabError;
 use crate::output::{Results, read_facts, read_table};
-use crate::paper::catalogue::{self, MINUTES, PAPERS, Paper, State};
+use crate::paper::catalogue::{self, MINUTES, PAPERS, Paper};
 use crate::paper::gamaarachchi::{self, CALLING, READING};
 use crate::paper::{Recorded, costanza, langmead, lenis, misale};
 use crate::predict::published::Published;
+use crate::prep_memory::JavaOptions;
 use crate::{methylation, parsing, prep_memory, schedule, signal_io};
 
 use seqloom_runtime::pool::Interrupted;
@@ -81,6 +82,13 @@ pub(crate) struct PaperArguments {
     /// seqloom, built with --features system-allocator, for the allocators of costanza2019
     #[arg(long, value_name = "PROGRAM")]
     plain: Option<PathBuf>,
+    /// Levels of GOGC for elPrep, for costanza2019
+    #[arg(long, value_name = "N,...", value_delimiter = ',')]
+    gogc: Vec<String>,
+    /// Options of Java for Picard, for costanza2019, in place of -Xmx4g, under a name; may be given
+    /// several times
+    #[arg(long, value_name = "NAME=OPTIONS")]
+    java: Vec<JavaOptions>,
     /// Time after which nothing more is begun; what is missing then is not on the page
     #[arg(long, value_name = "N", default_value_t = MINUTES,
           value_parser = clap::value_parser!(u64).range(1..=100_000))]
@@ -137,9 +145,6 @@ fn wanted(arguments: &PaperArguments, paper: &Paper) -> Result<Option<String>, U
     let labels = || paper.items.iter().map(|item| item.label).collect::<Vec<_>>().join(", ");
     match paper.item(&label) {
         None => Err(UsageError(format!("there is no {label}; there are {}", labels()))),
-        Some(item) if item.state == State::No => {
-            Err(UsageError(format!("{label} is not measured here: {}", item.why)))
-        }
         Some(_) => Ok(Some(label)),
     }
 }
@@ -306,17 +311,25 @@ impl Making<'_> {
         let measure =
             |folder, minutes| super::schedule::run(&self.schedules(folder, minutes)?, self.console);
         let runs = self.required_runs(("schedule", &schedule::RESULTS), measure)?;
-        Ok(misale::page(self.paper, &runs, &|label| self.is_wanted(label)))
+        let (folder, mut counted) = (self.folder("schedule"), schedule::empty_counted());
+        if folder.join(schedule::COUNTED).is_file() {
+            read_table(&folder, schedule::COUNTED, &mut counted)?;
+        }
+        Ok(misale::page(self.paper, &runs, &counted, &|label| self.is_wanted(label)))
     }
 
     fn gamaarachchi(&self) -> seqloom_terminal::Result<Page> {
         let (mut calling, mut reading) = (None, None);
         if self.is_any_wanted(&CALLING) {
-            let measure = |folder, _| super::methylation::run(&self.calling(folder)?, self.console);
+            let measure = |folder, minutes| {
+                super::methylation::run(&self.calling(folder, minutes)?, self.console)
+            };
             calling = self.runs(("methylation", &methylation::RESULTS), measure)?;
         }
         if self.is_any_wanted(&READING) {
-            let measure = |folder, _| super::signal_io::run(&self.reading(folder)?, self.console);
+            let measure = |folder, minutes| {
+                super::signal_io::run(&self.reading(folder, minutes)?, self.console)
+            };
             reading = self.runs(("signal-io", &signal_io::RESULTS), measure)?;
         }
         if calling.is_none() && reading.is_none() {
