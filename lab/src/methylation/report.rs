@@ -46,17 +46,30 @@ const SHOWN: [Shown; 4] = [
     Shown { of: |run| run.cpu_s / 3600.0, unit: "CPU hours", name: "cpu-hours", digits: 5 },
 ];
 
-/// Components, and their words; the last ones are missing in tables of earlier versions.
-const COMPONENTS: [(&str, &str); 9] = [
-    ("signal_s", "signal"),
-    ("events_s", "events"),
-    ("abea_s", "alignment"),
-    ("scaling_s", "scaling"),
-    ("hmm_s", "HMM"),
-    ("format_s", "text"),
-    ("wait_s", "waiting"),
-    ("bam_s", "BAM"),
-    ("fasta_s", "FASTA"),
+/// What calling consists of.
+#[derive(Clone, Copy)]
+pub(crate) struct Component {
+    /// Its seconds in the table.
+    pub(crate) column: &'static str,
+    /// Its words.
+    pub(crate) words: &'static str,
+}
+
+const fn component(column: &'static str, words: &'static str) -> Component {
+    Component { column, words }
+}
+
+/// All components; the last ones are missing in tables of earlier versions.
+const COMPONENTS: [Component; 9] = [
+    component("signal_s", "signal"),
+    component("events_s", "events"),
+    component("abea_s", "alignment"),
+    component("scaling_s", "scaling"),
+    component("hmm_s", "HMM"),
+    component("format_s", "text"),
+    component("wait_s", "waiting"),
+    component("bam_s", "BAM"),
+    component("fasta_s", "FASTA"),
 ];
 
 fn ways(table: &Table) -> Vec<&'static Way> {
@@ -183,7 +196,7 @@ fn components(table: &Table, storage: &str, out: &mut String) {
     let workers = table.numbers("workers");
     let (Some(&one), Some(&most)) = (workers.first(), workers.last()) else { return };
     let present = recorded_components(table);
-    let heads: Vec<&str> = present.iter().map(|(_, words)| *words).collect();
+    let heads: Vec<&str> = present.iter().map(|it| it.words).collect();
     let _ = writeln!(
         out,
         "Components, in seconds summed over workers:\n\n\
@@ -195,7 +208,7 @@ fn components(table: &Table, storage: &str, out: &mut String) {
         for n in [one, most] {
             let of = |column| value(table, storage, way, n, column).unwrap_or(0.0);
             let cells: Vec<String> =
-                present.iter().map(|(column, _)| format!("{:.2}", of(column))).collect();
+                present.iter().map(|it| format!("{:.2}", of(it.column))).collect();
             let requests = of("requests");
             let _ =
                 writeln!(out, "| {} | {n} | {requests:.0} | {} |", way.title, cells.join(" | "));
@@ -204,12 +217,12 @@ fn components(table: &Table, storage: &str, out: &mut String) {
 }
 
 /// The components that the table has.
-pub(crate) fn recorded_components(table: &Table) -> Vec<(&'static str, &'static str)> {
+pub(crate) fn recorded_components(table: &Table) -> Vec<Component> {
     let has = |column: &str| {
         let at = table.columns.iter().position(|name| name == column);
         at.is_some_and(|at| table.rows.iter().any(|row| row.values[at].is_finite()))
     };
-    COMPONENTS.into_iter().filter(|(column, _)| has(column)).collect()
+    COMPONENTS.into_iter().filter(|it| has(it.column)).collect()
 }
 
 #[cfg(test)]

@@ -59,11 +59,12 @@ const SHOWN: [Shown; 3] = [
     },
 ];
 
-const READING_NOTE: &str = "Every read once, in a shuffled order. Times are of whole processes, the fastest of the \
-     repeats. A modelled storage can serve its servers by their time for one request. Of a real \
-     disk, and of the page cache, what is possible is taken to be the most reads a second that any \
-     number of workers had of the same bytes without looking into them, by threads or by io_uring, \
-     where that was measured. Reached: by whole processes, whose start is in their time.";
+const READING_NOTE: &str = "Every read once, in a shuffled order. Times are of whole processes, \
+    the fastest of the repeats. A modelled storage can serve its servers by their time for one \
+    request. Of a real disk, and of the page cache, what is possible is taken to be the most reads \
+    a second that any number of workers had of the same bytes without looking into them, by \
+    threads or by io_uring, where that was measured. Reached: by whole processes, whose start is \
+    in their time.";
 
 impl Sources {
     /// The page, of the figures that `is_wanted` by their labels.
@@ -197,10 +198,13 @@ fn stacked(of: &Table) -> Vec<Figure> {
             // Lines from the sum of all down to the first component, each above those after it.
             let line = |last: usize| {
                 let sum = |run: &Row| -> f64 {
-                    present[..=last].iter().map(|(column, _)| value(of, run, column)).sum()
+                    present[..=last].iter().map(|it| value(of, run, it.column)).sum()
                 };
                 let point = |&(workers, run): &(u32, &Row)| Point::new(workers.into(), sum(run));
-                Line { name: present[last].1.to_owned(), points: runs.iter().map(point).collect() }
+                Line {
+                    name: present[last].words.to_owned(),
+                    points: runs.iter().map(point).collect(),
+                }
             };
             let lines: Vec<Line> = (0..present.len()).rev().map(line).collect();
             let cells = |line: &Line| {
@@ -286,12 +290,12 @@ fn components(of: &Table) -> Figure {
                 let Some(run) = fastest(of, [storage, way, &workers.to_string()]) else { continue };
                 let head: [Cell; 3] =
                     [storage.into(), title(way).into(), u64::from(*workers).into()];
-                let parts = present.iter().map(|(column, _)| Cell::from(value(of, run, column)));
+                let parts = present.iter().map(|it| Cell::from(value(of, run, it.column)));
                 rows.push(head.into_iter().chain(parts).collect());
             }
         }
     }
     let mut columns = vec!["storage", "way", "workers"];
-    columns.extend(present.iter().map(|(_, head)| *head));
+    columns.extend(present.iter().map(|it| it.words));
     table("Seconds by component", "components", &columns, rows)
 }

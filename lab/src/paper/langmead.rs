@@ -5,6 +5,7 @@ use seqloom_report::page::{Cell, Page, Section};
 use seqloom_report::plot::{Point, Spread};
 
 use super::catalogue::Paper;
+use super::scaling::Together;
 use super::{Recorded, Series, Titles, figure, parsing, scaling, state, table, timeline};
 use crate::campaign::measured::{Level, Measured};
 use crate::output::short;
@@ -73,6 +74,12 @@ const OTHERS: [Subject; 2] = [subject("bwa", "bwa mem as it is"), subject("seqlo
 /// What was measured on a quiet machine.
 fn quiet(measured: Option<&Measured>) -> Option<&Measured> {
     measured.filter(|measured| !measured.facts.is_busy())
+}
+
+/// What of it is shown together.
+fn together() -> Vec<Together> {
+    let tools = TOOLS.iter().map(|tool| Together { name: tool.name, subjects: tool.here });
+    tools.chain([Together { name: "BWA-MEM", subjects: OTHERS }]).collect()
 }
 
 /// All that is measured.
@@ -171,7 +178,7 @@ impl Sources<'_> {
             }
         }
         if is_wanted(MEMORY) {
-            let of = quiet(self.measured).and_then(|it| scaling::memory(it, &subjects()));
+            let of = quiet(self.measured).and_then(|it| scaling::memory(it, &together()));
             page.sections.extend(of);
         }
         if is_wanted(COMPRESSED) {

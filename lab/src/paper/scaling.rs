@@ -8,34 +8,44 @@ use super::{Series, Titles, figure};
 use crate::campaign::measured::{Level, Measured};
 use crate::paper::langmead::Subject;
 
+/// Programs whose memory is shown together: what the paper has, and ours that finds the same.
+pub(super) struct Together {
+    pub(super) name: &'static str,
+    pub(super) subjects: [Subject; 2],
+}
+
 /// The most resident memory of runs, by threads.
-pub(super) fn memory(measured: &Measured, subjects: &[Subject]) -> Option<Section> {
-    let mut series = Vec::new();
-    for &Subject { subject, name } in subjects {
-        for (instances, how) in [("1", ""), ("2", ", 2 processes")] {
-            let levels = [
-                Level { factor: "subject", level: subject },
-                Level { factor: "instances", level: instances },
-            ];
-            let peaks = measured.by_threads(&levels, "peak_rss_bytes");
-            series.extend(line(format!("{name}{how}"), &peaks, 1e6));
+pub(super) fn memory(measured: &Measured, all: &[Together]) -> Option<Section> {
+    let of = |Together { name, subjects }: &Together| -> Option<Figure> {
+        let mut series = Vec::new();
+        for Subject { subject, name } in subjects {
+            for (instances, how) in [("1", ""), ("2", ", 2 processes")] {
+                let levels = [
+                    Level { factor: "subject", level: subject },
+                    Level { factor: "instances", level: instances },
+                ];
+                let peaks = measured.by_threads(&levels, "peak_rss_bytes");
+                series.extend(line(format!("{name}{how}"), &peaks, 1e6));
+            }
         }
-    }
-    let titles = Titles {
-        id: "memory".to_owned(),
-        title: "Memory by threads".to_owned(),
-        x: "threads",
-        y: "most resident memory, MB",
-        columns: ["program", "machine", "threads", "MB"],
+        let titles = Titles {
+            id: format!("memory {name}").to_lowercase().replace(' ', "-"),
+            title: (*name).to_owned(),
+            x: "threads",
+            y: "most resident memory, MB",
+            columns: ["program", "machine", "threads", "MB"],
+        };
+        (!series.is_empty()).then(|| figure(titles, series))
     };
-    (!series.is_empty()).then(|| Section {
+    let figures: Vec<Figure> = all.iter().filter_map(of).collect();
+    (!figures.is_empty()).then(|| Section {
         title: "Memory by threads",
         note: "The most resident memory of a process of each run, the median of the repeats; of 2 \
                processes the sum, in which pages that both have mapped (--mm) count twice. No \
                published curve is at hand. Programs smaller than seqloom-lab itself have no point: \
                Linux counts the memory of the process that started them."
             .to_owned(),
-        figures: vec![figure(titles, series)],
+        figures,
     })
 }
 

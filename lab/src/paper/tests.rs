@@ -66,7 +66,8 @@ fn published() -> Published {
 fn measured() -> Measured {
     let facts = Measured::read(&lab().join("runs/numa")).unwrap().unwrap().facts;
     assert!(!facts.is_busy());
-    let mut table = Table::new(&["subject", "instances", "threads"], &["align_s", "reads_per_s"]);
+    let columns = ["align_s", "reads_per_s", "peak_rss_bytes"];
+    let mut table = Table::new(&["subject", "instances", "threads"], &columns);
     for (subject, instances, threads, rate) in [
         ("seqloom-ungapped", "1", "2", 90_000.0),
         ("seqloom-ungapped", "1", "1", 50_000.0),
@@ -75,9 +76,43 @@ fn measured() -> Measured {
         ("bowtie", "1", "1", f64::NAN),
     ] {
         let factors = [subject, instances, threads].map(str::to_owned).to_vec();
-        table.rows.push(Row { factors, values: vec![1.0, rate] });
+        // Of one thread no memory is known.
+        let peak = if threads == "1" { f64::NAN } else { 1e3 * rate };
+        table.rows.push(Row { factors, values: vec![1.0, rate, peak] });
     }
     Measured { facts, table }
+}
+
+#[test]
+fn memory_is_shown_by_threads_and_compressed_output_next_to_stripes() {
+    let (measured, mut compressed) = (measured(), measured());
+    compressed.table = Table::new(&["subject", "format", "threads"], &["reads_per_s"]);
+    for (subject, format, rate) in
+        [("one-file", "sam", 5e3), ("stripes", "sam", 7e3), ("one-file", "bam-level-1", 4e3)]
+    {
+        let factors = [subject, format, "2"].map(str::to_owned).to_vec();
+        compressed.table.rows.push(Row { factors, values: vec![rate] });
+    }
+    let page = |compressed: &Measured| {
+        let (measured, compressed) = (Some(&measured), Some(compressed));
+        langmead::Sources { measured, compressed, ..NOTHING }.page(langmead(), &all)
+    };
+    let shown = page(&compressed);
+    let expected = serde_json::json!([
+        ["Bowtie as it is", "here", 2, 0.007],
+        ["align --mode ungapped", "here", 2, 90.0],
+        ["align --mode ungapped, 2 processes", "here", 2, 60.0],
+    ]);
+    assert_eq!(Value::from(rows(&shown, "memory-bowtie")), expected);
+    let expected = serde_json::json!([
+        ["one file", "here", 2, 5.0],
+        ["a file for each thread", "here", 2, 7.0],
+    ]);
+    assert_eq!(Value::from(rows(&shown, "compressed-sam")), expected);
+    assert_eq!(rows(&shown, "compressed-bam-level-1").len(), 1);
+    compressed.facts.load_average = 64.0;
+    let is_output = |it: &&seqloom_report::page::Section| it.title.starts_with("Compressed");
+    assert_eq!(page(&compressed).sections.iter().filter(is_output).count(), 0);
 }
 
 fn langmead() -> &'static Paper {

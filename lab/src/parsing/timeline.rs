@@ -96,7 +96,14 @@ impl Timeline {
         let us = |ns: u64| (ns.clamp(shown.start, shown.end) - shown.start) as f64 / 1e3;
         for (thread, holds) in holds_of.iter().enumerate() {
             let is_shown = |it: &&Hold| it.requested_ns < shown.end && it.released_ns > shown.start;
-            for hold in holds.iter().filter(is_shown) {
+            let mut shown_holds = holds.iter().filter(is_shown).peekable();
+            if shown_holds.peek().is_none() {
+                // It only aligns: a thread all the same.
+                let factors = [names[0], names[1], &(thread + 1).to_string(), STATES[0]];
+                let factors = factors.map(str::to_owned).to_vec();
+                self.threads_at.rows.push(Row { factors, values: vec![0.0, 0.0] });
+            }
+            for hold in shown_holds {
                 let ends = [hold.requested_ns, hold.taken_ns, hold.released_ns].map(us);
                 for (state, ends) in STATES.iter().zip(ends.windows(2)) {
                     let factors = [names[0], names[1], &(thread + 1).to_string(), state];
@@ -144,11 +151,13 @@ fn parts(holds_of: &[Vec<Hold>]) -> Vec<Part> {
     parts
 }
 
-/// The part in the middle of the run in which the lock is had [`SHOWN_HOLDS`] times.
+/// The part round the middle of the run's time in which the lock is had [`SHOWN_HOLDS`] times.
 fn shown(holds_of: &[Vec<Hold>]) -> Range<u64> {
     let mut all: Vec<&Hold> = holds_of.iter().flatten().collect();
     all.sort_unstable_by_key(|hold| hold.taken_ns);
-    let first = (all.len() / 2).saturating_sub(SHOWN_HOLDS / 2);
+    let middle_ns = all.iter().map(|hold| hold.released_ns).max().unwrap_or(0) / 2;
+    let middle = all.partition_point(|hold| hold.taken_ns < middle_ns);
+    let first = middle.saturating_sub(SHOWN_HOLDS / 2);
     let last = (first + SHOWN_HOLDS).min(all.len());
     match (all.get(first), all.get(last.saturating_sub(1))) {
         (Some(first), Some(last)) => first.taken_ns..last.released_ns,
@@ -212,5 +221,11 @@ mod tests {
         assert_eq!((&rows[1].factors[3][..], &rows[1].values[..]), ("holding", &[0.0, 0.003][..]));
         assert_eq!(rows.last().unwrap().factors[2], "2");
         assert_eq!(timeline.counts.rows.len(), PARTS);
+        // A thread that is not at the lock in the shown part is there all the same.
+        let idle = [halves[0].clone(), halves[1].clone(), vec![hold(0, 1, 2)]];
+        timeline.add(Way::Deferred, "mcs", &idle);
+        let last = timeline.threads_at.rows.last().unwrap();
+        assert_eq!(last.factors, ["D", "mcs", "3", "waiting"]);
+        assert_eq!(last.values, [0.0, 0.0]);
     }
 }
