@@ -62,7 +62,7 @@ fn by_threads(
         }
         Ok(())
     };
-    pool::run(options.threads, &failure, || (), &|| true, worker)?;
+    pool::run(options.threads, &failure, || (), &|| Ok(()), worker)?;
     Ok(())
 }
 
