@@ -35,7 +35,7 @@ mod test_input;
 /// What an input says of its reads besides bases: tags, UMIs, and whose mates they are.
 pub use input::error::CohortError;
 pub use input::mates::{BamTotals, MateOrder};
-pub use input::tags::{InputTags, ReadTags, TagError};
+pub use input::tags::{InputTags, ReadTags, RecordTags, TagError};
 pub use input::umi::{
     OneUmi, ReadStructure, StructureError, UmiError, UmiRules, UmiSource, UmiTags,
 };
@@ -50,6 +50,6 @@ pub use cohort::{
 pub use scan::{ScanError, Scanned, scan};
 
 /// Records in input order, with their tags; reads that no engine searches for.
-pub use records::tagged::{EmitError, RecordTags, TaggedRecords};
+pub use records::tagged::{EmitError, TaggedRecords};
 pub use records::unsearched::{UnsearchedCount, UnsearchedRead, UnsearchedReads};
 pub use records::{UNSEARCHED, push_bases, push_qualities};

@@ -8,9 +8,10 @@ use seqloom_io::reads::ReadSource;
 
 use crate::engine::{EngineReads, Read};
 use crate::input::error::CohortError;
+use crate::input::mates::Mates;
+use crate::input::tags::RecordTags;
 use crate::input::tags::{InputTags, ReadTags};
 use crate::input::umi::{UmiRules, UmiTags};
-use crate::records::tagged::RecordTags;
 
 /// Reads of one file that are together in one block.
 #[derive(Debug, Clone)]
@@ -344,6 +345,3 @@ fn engine_read<'r>(
 fn lossy(name: &[u8]) -> String {
     String::from_utf8_lossy(name).into_owned()
 }
-
-/// The reads of one template, each as its block and index.
-pub(crate) type Mates<'a> = ((&'a ReadBlock, usize), Option<(&'a ReadBlock, usize)>);

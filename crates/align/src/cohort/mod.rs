@@ -19,8 +19,8 @@ use crate::input::mates::{BamTotals, MateOrder};
 use crate::input::tags::ReadTags;
 use crate::input::umi::{UmiRules, UmiSource, UmiTags};
 
+pub(crate) use batch::TemplateCounts;
 pub use batch::{Batch, BatchReads, LongRead, Segment, Shape, recycle};
-pub(crate) use batch::{Mates, TemplateCounts};
 use file_blocks::FileBlocks;
 
 /// Reads per batch: the engine's kernels work on 512 at a time.

@@ -19,7 +19,8 @@ use super::{
 use crate::cohort::{Batch, ClosedCohort, CohortCutter, recycle};
 use crate::engine::{CohortEngine, EngineError, EngineReads, RecordSink, SeededBatch};
 use crate::input::error::CohortError;
-use crate::records::tagged::{RecordTags, TaggedRecords};
+use crate::input::tags::RecordTags;
+use crate::records::tagged::TaggedRecords;
 use crate::records::unsearched::UnsearchedReads;
 
 /// What all workers share.

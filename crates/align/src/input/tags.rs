@@ -3,6 +3,8 @@
 use seqloom_format::bam::{AuxFields, RecordError};
 use seqloom_format::sam::{SamError, append_tag};
 
+use super::umi::{self, UmiRules};
+
 /// Tags that the aligner writes, or that describe an alignment: the input's are stale.
 const ALIGNER_TAGS: [&[u8; 2]; 12] =
     [b"NM", b"MD", b"MC", b"MQ", b"AS", b"XS", b"SA", b"XA", b"YF", b"pa", b"HN", b"PG"];
@@ -17,6 +19,28 @@ pub enum InputTags {
     Comments,
     /// Auxiliary fields of unaligned BAM are kept.
     Fields,
+}
+
+/// What we add to every record, and which we leave out.
+#[derive(Debug, Clone, Default)]
+pub struct RecordTags {
+    /// Identifier of the read group that all records get (`-R`).
+    pub read_group: Option<Vec<u8>>,
+    /// What becomes of the input's own annotations.
+    pub input: InputTags,
+    /// The UMIs that records get.
+    pub umi: Option<UmiRules>,
+    /// Reads and pairs of which nothing is placed get no record.
+    pub drops_unaligned: bool,
+}
+
+impl RecordTags {
+    /// Tags of the input that are replaced by ours. Comments keep their RG, as in bwa.
+    pub(crate) fn replaced(&self) -> Vec<[u8; 2]> {
+        let read_group = self.read_group.is_some() && self.input == InputTags::Fields;
+        let umi = self.umi.as_ref().map_or(&[][..], |_| &umi::TAGS);
+        umi.iter().copied().chain(read_group.then_some(*b"RG")).collect()
+    }
 }
 
 /// Why an annotation is no tag.

@@ -13,33 +13,11 @@ use seqloom_runtime::error::{Class, Place, RunError};
 use crate::cohort::{Batch, LongRead, Shape, TemplateCounts};
 use crate::engine::{Origin, Read, RecordSink};
 use crate::input::tags::InputTags;
-use crate::input::umi::{self, UmiRules};
+use crate::input::tags::RecordTags;
 use crate::records::unsearched::{UnsearchedReads, with_bases};
 
 /// Tags of the aligner that are after RG in bwa's order.
 const BEHIND_READ_GROUP: [&[u8; 2]; 3] = [b"SA", b"pa", b"XA"];
-
-/// What we add to every record, and which we leave out.
-#[derive(Debug, Clone, Default)]
-pub struct RecordTags {
-    /// Identifier of the read group that all records get (`-R`).
-    pub read_group: Option<Vec<u8>>,
-    /// What becomes of the input's own annotations.
-    pub input: InputTags,
-    /// The UMIs that records get.
-    pub umi: Option<UmiRules>,
-    /// Reads and pairs of which nothing is placed get no record.
-    pub drops_unaligned: bool,
-}
-
-impl RecordTags {
-    /// Tags of the input that are replaced by ours. Comments keep their RG, as in bwa.
-    pub(crate) fn replaced(&self) -> Vec<[u8; 2]> {
-        let read_group = self.read_group.is_some() && self.input == InputTags::Fields;
-        let umi = self.umi.as_ref().map_or(&[][..], |_| &umi::TAGS);
-        umi.iter().copied().chain(read_group.then_some(*b"RG")).collect()
-    }
-}
 
 /// Why a batch could not be emitted.
 #[derive(Debug, thiserror::Error)]

@@ -29,6 +29,7 @@ mod candidates;
 mod certified;
 mod chain;
 mod cigar;
+mod context;
 mod emission;
 mod extend;
 mod float;
@@ -50,8 +51,9 @@ use std::sync::{Arc, OnceLock};
 
 pub use candidates::Candidates;
 pub use certified::{CertifiedOutcome, CertifiedReads, WORKER_BYTES};
+use context::Context;
 use emission::{BatchCodes, CohortModel, EmitScratch, Emitter, SeededReads};
-use extend::{ExtendedSeed, Extender, ExtensionContext, KnownChain};
+use extend::{ExtendedSeed, Extender, KnownChain};
 pub use options::{BwaOptions, InsertSize, Preset};
 use reference::Reference;
 use settings::Settings;
@@ -62,7 +64,8 @@ use crate::index::{
     FastTable, FastTableError, IndexError, IndexParts, IndexSource, KmerTable, Loaded,
 };
 use crate::search::rows::Rows;
-use certified::{CertifiedPath, CertifiedScratch, KnownRegion, MainChain};
+use certified::{CertifiedPath, CertifiedScratch, KnownRegion, MainChain, Scoring};
+use chain::occurrences::ChainLimits;
 
 use super::{CohortEngine, EngineError, EngineReads, Read, RecordSink, SeededBatch};
 
@@ -138,7 +141,7 @@ impl BwaEngine {
         if table.kmer_table().kmer_bases() <= self.settings.seeds.least_bases {
             self.kmer_table = OnceLock::from(Arc::clone(table.kmer_table()));
         }
-        let scoring = self.settings.scoring().map_err(NotCertified::Options)?;
+        let scoring = Scoring::of(&self.settings).map_err(NotCertified::Options)?;
         self.certified = Some(CertifiedPath::new(table, scoring, reads));
         Ok(())
     }
@@ -205,13 +208,13 @@ impl BwaEngine {
         extender: &mut Extender,
     ) {
         let (rows, reference) = (Rows::new(self.index.parts()), self.reference());
-        let context = ExtensionContext { settings: &self.settings, reference: &reference };
+        let context = Context { settings: &self.settings, reference: &reference };
         let append_codes = |number: usize| {
             let bases: &[u8] = all[number].bases;
             move |out: &mut Vec<u8>| out.extend(bases.iter().map(|&letter| seed::code_of(letter)))
         };
         extender.clear(all.len());
-        let Some(limits) = self.settings.chain_limits() else { return };
+        let Some(limits) = ChainLimits::of(&self.settings) else { return };
         let mut looked_up = certified.rows();
         for (read, chains) in certified.chained() {
             let known = |main: MainChain| KnownChain {

@@ -1,11 +1,7 @@
 //! bwa's options as the stages read them: defaults, preset and what was given.
 
-use super::chain::filter::FilterOptions;
 use super::float::{log, truncated};
 use super::options::{BwaOptions, Preset};
-use crate::engine::bwa::certified::Scoring;
-use crate::engine::bwa::chain::occurrences::ChainLimits;
-use crate::engine::bwa::seed::SeedOptions;
 
 /// Score of a base that is not known.
 pub(super) const UNKNOWN_SCORE: i32 = -1;
@@ -75,6 +71,36 @@ pub(super) struct GapPenalties {
     pub(super) extend_deletion: i32,
     pub(super) open_insertion: i32,
     pub(super) extend_insertion: i32,
+}
+
+/// bwa's options of the filter.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct FilterOptions {
+    /// Lighter chains are dropped at once (`-W`).
+    pub(super) least_weight: i32,
+    /// Share of the shorter of two spans from which they overlap each other (`mask_level`).
+    pub(super) overlap: f32,
+    /// Share of a weight below which another is much lighter (`-D`).
+    pub(super) drop: f32,
+    /// And by how much at the least, in bases.
+    pub(super) lighter: i32,
+    /// Spans so long do not count as lying over each other (`max_chain_gap`).
+    pub(super) greatest_gap: i32,
+    /// So many chains that overlap others are kept (`max_chain_extend`).
+    pub(super) most_over_others: i32,
+}
+
+/// Options of bwa's three rounds of seeding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct SeedOptions {
+    /// Bases of the shortest seed (`-k`).
+    pub(super) least_bases: usize,
+    /// Seeds of round 1 with so many bases are looked into again by round 2 (`-r`) ...
+    pub(super) reseeded_bases: usize,
+    /// ... if they occur no more often than this (`split_width`).
+    pub(super) reseeded_up_to: u64,
+    /// A match that occurs less often than this is a seed of round 3 (`-y`); 0 for no such round.
+    pub(super) third_below: u64,
 }
 
 /// What presets change.
@@ -165,45 +191,6 @@ impl Settings {
             soft_clips: options.soft_clip_supplementary,
             marks_secondary: options.mark_split_secondary,
         }
-    }
-
-    /// What chains follow from. `None` where no seed is looked up.
-    pub(super) fn chain_limits(&self) -> Option<ChainLimits> {
-        let most_occurrences =
-            u64::try_from(self.most_occurrences).ok().filter(|&most| most > 0)?;
-        Some(ChainLimits { band: self.band.into(), most_occurrences })
-    }
-
-    /// Scores for the certified path.
-    ///
-    /// # Errors
-    /// Why it shows nothing with these options.
-    pub(super) fn scoring(&self) -> Result<Scoring, &'static str> {
-        if self.seeds != SeedOptions::USUAL {
-            return Err("-k is not 19, -r not 1.5 or -y not 20");
-        }
-        let usual = Self::new(&BwaOptions::default());
-        let [chains, usual_chains] = [self, &usual].map(|it| (it.z_drop, it.filter));
-        if chains != usual_chains {
-            return Err("-W, -D or -d is not bwa's default");
-        }
-        if self.most_occurrences < 1 {
-            return Err("-c is below 1");
-        }
-        let GapPenalties { open_deletion, extend_deletion, open_insertion, extend_insertion } =
-            self.gaps;
-        let scoring = Scoring {
-            matching: self.matching,
-            mismatch: self.mismatch,
-            open_deletion,
-            extend_deletion,
-            open_insertion,
-            extend_insertion,
-            clip: self.clip_penalties,
-            band: self.band,
-            most_occurrences: self.most_occurrences.unsigned_abs().into(),
-        };
-        scoring.refusal().map_or(Ok(scoring), Err)
     }
 
     /// Two scores no further apart than this are of one event.

@@ -42,9 +42,10 @@ use crate::engine::bwa::chain::build::Chains;
 use crate::engine::bwa::chain::occurrences::{Occurrences, SeededRead};
 use crate::engine::bwa::order::tree::Tree;
 use crate::engine::bwa::seed::{
-    CollectedSmems, DiagonalFacts, KmerFlags, Kmers, Mismatches, SearchIndex, SeedOptions,
-    SeedSearch, SmemSearch,
+    CollectedSmems, DiagonalFacts, KmerFlags, Kmers, Mismatches, SearchIndex, SeedSearch,
+    SmemSearch,
 };
+use crate::engine::bwa::settings::SeedOptions;
 
 use crate::index::{FastTable, IndexView, SEED_BASES};
 use crate::search::lockstep;

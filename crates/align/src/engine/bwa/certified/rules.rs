@@ -4,7 +4,9 @@
 //! mismatches. They cut it into *segments*. Numbers in what follows are bwa's defaults.
 
 use crate::engine::bwa::chain::occurrences::ChainLimits;
+use crate::engine::bwa::options::BwaOptions;
 use crate::engine::bwa::seed::{RESEEDED_BASES, segments};
+use crate::engine::bwa::settings::{GapPenalties, SeedOptions, Settings};
 use crate::index::SEED_BASES;
 
 /// Length of the seeds of the third round.
@@ -27,6 +29,38 @@ pub(crate) struct Scoring {
 }
 
 impl Scoring {
+    /// Scores of reads with these options.
+    ///
+    /// # Errors
+    /// Why the certified path shows nothing with them.
+    pub(crate) fn of(settings: &Settings) -> Result<Self, &'static str> {
+        if settings.seeds != SeedOptions::USUAL {
+            return Err("-k is not 19, -r not 1.5 or -y not 20");
+        }
+        let usual = Settings::new(&BwaOptions::default());
+        let [chains, usual_chains] = [settings, &usual].map(|it| (it.z_drop, it.filter));
+        if chains != usual_chains {
+            return Err("-W, -D or -d is not bwa's default");
+        }
+        if settings.most_occurrences < 1 {
+            return Err("-c is below 1");
+        }
+        let GapPenalties { open_deletion, extend_deletion, open_insertion, extend_insertion } =
+            settings.gaps;
+        let scoring = Self {
+            matching: settings.matching,
+            mismatch: settings.mismatch,
+            open_deletion,
+            extend_deletion,
+            open_insertion,
+            extend_insertion,
+            clip: settings.clip_penalties,
+            band: settings.band,
+            most_occurrences: settings.most_occurrences.unsigned_abs().into(),
+        };
+        scoring.refusal().map_or(Ok(scoring), Err)
+    }
+
     /// What chains follow from.
     pub(super) fn limits(&self) -> ChainLimits {
         ChainLimits { band: self.band.into(), most_occurrences: self.most_occurrences }

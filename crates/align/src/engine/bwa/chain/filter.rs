@@ -6,6 +6,7 @@
 
 use super::build::Seed;
 use crate::engine::bwa::order::introsort::introsort;
+use crate::engine::bwa::settings::FilterOptions;
 
 /// A chain's weight (`mem_chain_weight`) and span, by which chains are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,23 +51,6 @@ impl Cover {
         }
         self.end = self.end.max(end);
     }
-}
-
-/// bwa's options of the filter.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct FilterOptions {
-    /// Lighter chains are dropped at once (`-W`).
-    pub(crate) least_weight: i32,
-    /// Share of the shorter of two spans from which they overlap each other (`mask_level`).
-    pub(crate) overlap: f32,
-    /// Share of a weight below which another is much lighter (`-D`).
-    pub(crate) drop: f32,
-    /// And by how much at the least, in bases.
-    pub(crate) lighter: i32,
-    /// Spans so long do not count as lying over each other (`max_chain_gap`).
-    pub(crate) greatest_gap: i32,
-    /// So many chains that overlap others are kept (`max_chain_extend`).
-    pub(crate) most_over_others: i32,
 }
 
 /// Why a chain is kept (`kept` of `mem_chain_t`).

@@ -4,7 +4,7 @@
 //! the bases around it, and drops those whose alignment scores too little. The others are ordered
 //! by that score from then on.
 
-use super::super::extend::ExtensionContext;
+use super::super::context::Context;
 use super::super::float::{log, truncated};
 use super::super::local::dispatch::{Kernels, ScoreWidth};
 use super::super::local::kernel::{FullWindow, Scores, SequencePair};
@@ -48,7 +48,7 @@ impl LongReads {
         codes: &[u8],
         seeds: &[Seed],
         least: i32,
-        context: ExtensionContext<'_>,
+        context: Context<'_>,
         kept: &mut Vec<Seed>,
     ) {
         let settings = context.settings;
@@ -71,12 +71,7 @@ impl LongReads {
     }
 
     /// Adds a seed with its flanks to what is aligned. False for one that is long enough.
-    fn add_with_flanks(
-        &mut self,
-        seed: &Seed,
-        codes: &[u8],
-        context: ExtensionContext<'_>,
-    ) -> bool {
+    fn add_with_flanks(&mut self, seed: &Seed, codes: &[u8], context: Context<'_>) -> bool {
         let reference = context.reference;
         if i64::from(seed.length) >= LONG_BASES {
             return false;

@@ -3,6 +3,7 @@
 use super::build::{Chains, Seed};
 use crate::engine::bwa::order::tree::Tree;
 use crate::engine::bwa::seed::SeedInterval;
+use crate::engine::bwa::settings::Settings;
 use crate::index::IndexView;
 use crate::search::lockstep::{self, Search};
 use crate::search::rows::{Rows, Walk};
@@ -126,6 +127,13 @@ impl Occurrences {
 }
 
 impl ChainLimits {
+    /// What chains of reads with these options follow from. `None` where no seed is looked up.
+    pub(crate) fn of(settings: &Settings) -> Option<Self> {
+        let most_occurrences =
+            u64::try_from(settings.most_occurrences).ok().filter(|&most| most > 0)?;
+        Some(Self { band: settings.band.into(), most_occurrences })
+    }
+
     /// How many rows are looked up for seeds.
     pub(crate) fn rows_of(&self, seeds: &[SeedInterval]) -> u64 {
         seeds.iter().map(|seed| seed.occurrences().min(self.most_occurrences)).sum()

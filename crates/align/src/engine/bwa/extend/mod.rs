@@ -25,7 +25,7 @@ use super::chain::build::{Chains, Seed};
 use super::chain::filter::Filter;
 use super::chain::long_reads::LongReads;
 use super::cigar::Tracer;
-use super::reference::Reference;
+use super::context::Context;
 use super::regions::Region;
 use super::regions::redundant::{RedundantScratch, remove_redundant};
 use super::settings::Settings;
@@ -113,13 +113,6 @@ pub(super) struct Extender {
     of_reads: Vec<Range<usize>>,
 }
 
-/// The options and the reference.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct ExtensionContext<'a> {
-    pub(super) settings: &'a Settings,
-    pub(super) reference: &'a Reference<'a>,
-}
-
 impl Extender {
     pub(super) fn new() -> Self {
         Self {
@@ -161,7 +154,7 @@ impl Extender {
         codes: impl FnOnce(&mut Vec<u8>),
         chains: &Chains,
         known: Option<KnownChain>,
-        context: ExtensionContext<'_>,
+        context: Context<'_>,
     ) {
         if self.chains.len() >= MOST_CHAINS {
             self.extend(context);
@@ -201,12 +194,7 @@ impl Extender {
     }
 
     /// Of long reads, drops seeds of the chains from `first` on, which are those of the last read.
-    fn drop_seeds_of_chance(
-        &mut self,
-        codes: Range<usize>,
-        first: usize,
-        context: ExtensionContext<'_>,
-    ) {
+    fn drop_seeds_of_chance(&mut self, codes: Range<usize>, first: usize, context: Context<'_>) {
         let Self { chains, seeds, long_reads, codes: all_codes, .. } = self;
         let codes = &all_codes[codes];
         let Some(least) = long_reads.least_score(codes.len(), context.settings) else { return };
@@ -221,7 +209,7 @@ impl Extender {
     }
 
     /// Finds the regions of all reads that were taken.
-    pub(super) fn extend(&mut self, context: ExtensionContext<'_>) {
+    pub(super) fn extend(&mut self, context: Context<'_>) {
         self.seed_extensions.clear();
         for read in 0..self.reads.len() {
             for chain in self.reads[read].chains.clone() {
@@ -279,9 +267,9 @@ impl Extender {
     }
 
     /// Extends all pending seeds.
-    fn extend_seeds(&mut self, context: ExtensionContext<'_>) {
+    fn extend_seeds(&mut self, context: Context<'_>) {
         let Self { kernels, flanks, codes, reads, chains, seeds, seed_extensions, .. } = self;
-        let ExtensionContext { settings, reference } = context;
+        let Context { settings, reference } = context;
         flanks.clear();
         for seed_extension in seed_extensions.iter() {
             let (seed, bases) =
@@ -347,8 +335,8 @@ impl Extender {
     }
 
     /// Sorts the regions of all reads, and clears the rest.
-    fn finish(&mut self, context: ExtensionContext<'_>) {
-        let ExtensionContext { settings, reference } = context;
+    fn finish(&mut self, context: Context<'_>) {
+        let Context { settings, reference } = context;
         let mut own = Vec::new();
         for mut read in self.reads.drain(..) {
             own.clear();

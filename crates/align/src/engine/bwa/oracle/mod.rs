@@ -19,7 +19,7 @@ use bwa_mem3_sys as sys;
 use super::chain::build::Seed;
 use super::chain::filter::Filter;
 use super::chain::long_reads::LongReads;
-use super::extend::ExtensionContext;
+use super::context::Context;
 use super::seed::Searches;
 use super::{BwaEngine, BwaOptions, Candidates, EngineReads};
 use crate::engine::bwa::seed::SearchIndex;
@@ -156,7 +156,7 @@ pub(super) fn own_chains(
 ) -> Vec<Vec<FilteredChain>> {
     let mut filter = Filter::default();
     let (rows, reference) = (Rows::new(engine.index.parts()), engine.reference());
-    let context = ExtensionContext { settings: &engine.settings, reference: &reference };
+    let context = Context { settings: &engine.settings, reference: &reference };
     let mut long_reads = LongReads::new();
     searches.clear();
     let seeds = engine.settings.seeds;
@@ -164,7 +164,7 @@ pub(super) fn own_chains(
         searches.add(number, read, seeds.least_bases);
     }
     searches.find(seeds, &SearchIndex::new(engine.index.parts(), engine.kmer_table()));
-    let limits = engine.settings.chain_limits().unwrap();
+    let limits = super::chain::occurrences::ChainLimits::of(&engine.settings).unwrap();
     let mut all = vec![Vec::new(); reads.len()];
     while let Some(some) = searches.chain_some(engine.index.view(), &rows, limits, 0) {
         for (number, chains) in some {

@@ -2,11 +2,10 @@
 
 use bwa_mem3_sys as sys;
 
-use super::super::chain::filter::FilterOptions;
 use super::super::options::{BwaOptions, Preset};
 use super::super::settings::{GapPenalties, Settings};
 use super::index::Options;
-use crate::engine::bwa::seed::SeedOptions;
+use crate::engine::bwa::settings::{FilterOptions, SeedOptions};
 
 impl BwaOptions {
     /// The library's options: bwa's defaults, then the preset, then what was given.

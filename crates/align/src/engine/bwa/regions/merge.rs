@@ -1,7 +1,7 @@
 //! Two regions of a read that are one with a gap between them (`mem_patch_reg`).
 
 use super::super::cigar::Tracer;
-use super::super::extend::ExtensionContext;
+use super::super::context::Context;
 use super::super::float::rounded;
 use super::Region;
 
@@ -22,7 +22,7 @@ const LEAST_SHARE: f32 = 0.9;
 pub(in super::super) fn merged(
     [first, second]: [&Region; 2],
     codes: &[u8],
-    ExtensionContext { settings, reference }: ExtensionContext<'_>,
+    Context { settings, reference }: Context<'_>,
     tracer: &mut Tracer,
 ) -> Option<Merged> {
     let (one, two) = (first, second);

@@ -17,12 +17,13 @@ mod smems;
 use std::ops::Range;
 
 pub(crate) use diagonal::{DiagonalFacts, KmerFlags, MOST_MISMATCHES, Mismatches, segments};
-pub(crate) use seeds::{RESEEDED_BASES, SeedInterval, SeedOptions, SeedSearch};
+pub(crate) use seeds::{RESEEDED_BASES, SeedInterval, SeedSearch};
 pub(crate) use smems::{CollectedSmems, Kmers, Smem, SmemSearch};
 
 use crate::engine::bwa::chain::build::Chains;
 use crate::engine::bwa::chain::occurrences::{ChainLimits, Occurrences, SeededRead};
 use crate::engine::bwa::settings::GAP;
+use crate::engine::bwa::settings::SeedOptions;
 use crate::index::{CODE, IndexParts, IndexView, KmerTable};
 use crate::search::lockstep;
 use crate::search::rows::{Interval, Rows};

@@ -22,6 +22,7 @@ use super::SearchIndex;
 use super::diagonal::{DiagonalFacts, KmerFlags, segments};
 use super::longest_match::LongestMatch;
 use super::smems::{Kmers, Smem, SmemSearch};
+use crate::engine::bwa::settings::SeedOptions;
 use crate::index::SEED_BASES;
 use crate::search::lockstep::Search;
 use crate::search::rows::Interval;
@@ -29,19 +30,6 @@ use crate::search::text::Bases;
 
 /// Seeds at least so long are looked into again: 1.5 times the least, rounded (`-r`).
 pub(crate) const RESEEDED_BASES: usize = SEED_BASES + SEED_BASES / 2;
-
-/// Options of bwa's three rounds of seeding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct SeedOptions {
-    /// Bases of the shortest seed (`-k`).
-    pub(crate) least_bases: usize,
-    /// Seeds of round 1 with so many bases are looked into again by round 2 (`-r`) ...
-    pub(crate) reseeded_bases: usize,
-    /// ... if they occur no more often than this (`split_width`).
-    pub(crate) reseeded_up_to: u64,
-    /// A match that occurs less often than this is a seed of round 3 (`-y`); 0 for no such round.
-    pub(crate) third_below: u64,
-}
 
 impl SeedOptions {
     /// bwa's defaults, for which it can be shown what a read's seeds are.
