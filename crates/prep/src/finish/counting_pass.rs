@@ -42,7 +42,7 @@ pub(crate) fn counting_pass(
         chunks(records.stores),
         options.watch,
         worker,
-        |(visitor, scratch), (store, partition, index)| {
+        |(visitor, scratch), SealedChunk { store, partition, index }| {
             let show = |bytes: &mut [u8]| show(bytes, marks, seen, visitor.as_mut());
             store.visit_chunk(partition, index, scratch, show)
         },
@@ -50,15 +50,22 @@ pub(crate) fn counting_pass(
     workers.into_iter().try_for_each(|(visitor, _)| visitor.finish().map_err(FinishError::Hook))
 }
 
-/// Each chunk, closed: its store, partition, and number there.
-fn chunks<'a>(
-    stores: &[&'a ChunkStore<'a>],
-) -> impl Iterator<Item = (&'a ChunkStore<'a>, usize, usize)> {
+/// A chunk in its place.
+struct SealedChunk<'a> {
+    store: &'a ChunkStore<'a>,
+    partition: usize,
+    /// In the partition.
+    index: usize,
+}
+
+/// Each chunk, sealed.
+fn chunks<'a>(stores: &[&'a ChunkStore<'a>]) -> impl Iterator<Item = SealedChunk<'a>> {
     let partitions =
         |&store: &&'a ChunkStore<'a>| (0..store.partitions()).map(move |it| (store, it));
     stores.iter().flat_map(partitions).flat_map(|(store, partition)| {
         store.close(partition);
-        (0..store.sealed_chunks(partition)).map(move |index| (store, partition, index))
+        let sealed = 0..store.sealed_chunks(partition);
+        sealed.map(move |index| SealedChunk { store, partition, index })
     })
 }
 
