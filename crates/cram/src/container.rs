@@ -12,7 +12,7 @@ use crate::codec::Codecs;
 use crate::error::CramError;
 use crate::index::Line;
 use crate::integers::{push_itf8, push_ltf8};
-use crate::slice::Version;
+use crate::version::Version;
 
 /// Bytes of a file's definition: format, version, and a name of the file, which is left empty:
 /// bytes depend on records.

@@ -33,6 +33,7 @@ mod series;
 mod slice;
 mod table;
 mod tags;
+mod version;
 
 #[cfg(test)]
 mod tests;
@@ -41,4 +42,5 @@ pub use container::{Container, EOF_CONTAINER, digest, file_start};
 pub use cut::Encoder;
 pub use error::CramError;
 pub use index::Numbering;
-pub use slice::{Referred, Settings, Version};
+pub use slice::{Referred, Settings};
+pub use version::Version;

@@ -17,6 +17,7 @@ use crate::mates::{self, Mate};
 use crate::series::{Series, SeriesValues, Written};
 use crate::table::{self, Row};
 use crate::tags::{TagShape, Tags};
+use crate::version::Version;
 
 /// Bits of CF.
 const HAS_QUALITIES: i32 = 1;
@@ -28,16 +29,6 @@ const MATE_IS_REVERSE: i32 = 1;
 const MATE_IS_UNMAPPED: i32 = 2;
 /// The quality that says that there is none.
 const NO_QUALITY: u8 = 0xff;
-
-/// A version of the format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Version {
-    /// 3.0, which all readers know.
-    #[default]
-    V30,
-    /// 3.1, whose codecs make files smaller.
-    V31,
-}
 
 /// How records are encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,7 @@
 use crate::codec::Codec;
 use crate::rans_nx16::Way;
 use crate::series::Series;
-use crate::slice::Version;
+use crate::version::Version;
 use Codec::{Gzip, Nx16, Rans0, Rans1};
 
 /// The codecs to choose from, none for bytes that are not compressed.

@@ -26,12 +26,6 @@ pub const INPUT: u8 = 3;
 /// The output, or a temporary file, could not be written.
 pub const OUTPUT: u8 = 4;
 
-/// The exit code of a process that a signal ends.
-#[must_use]
-pub(crate) const fn of_signal(signal: i32) -> u8 {
-    128 + (signal & 0x7F) as u8
-}
-
 /// The exit code of an error of this class.
 #[must_use]
 pub fn code(class: Class) -> u8 {
@@ -58,7 +52,7 @@ pub fn report(outcome: Result<()>, console: &Console) -> ExitCode {
     let program = console.program();
     if let Some(signal) = signal {
         console.error(&format!("{program}: stopped by signal {signal}"));
-        return ExitCode::from(of_signal(signal));
+        return ExitCode::from(signals::exit_code(signal));
     }
     console.error(&format!("{program}: {error}"));
     ExitCode::from(code)

@@ -16,8 +16,6 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 use seqloom_runtime::pool::Interrupted;
 
-use crate::exit::of_signal;
-
 /// Seconds that workers have to stop in.
 const GRACE_S: libc::c_uint = 5;
 
@@ -37,6 +35,12 @@ static PROGRAM: OnceLock<&'static str> = OnceLock::new();
 #[must_use]
 pub(crate) fn received() -> Option<i32> {
     Some(RECEIVED.load(Ordering::Relaxed)).filter(|&signal| signal != 0)
+}
+
+/// The exit code of a process that a signal ends.
+#[must_use]
+pub(crate) const fn exit_code(signal: i32) -> u8 {
+    128 + (signal & 0x7F) as u8
 }
 
 /// Whether workers should stop.
@@ -119,8 +123,8 @@ extern "C" fn on_signal(signal: libc::c_int) {
         }
     }
     let (text, code): (&[u8], _) = match RECEIVED.load(Ordering::SeqCst) {
-        libc::SIGINT => (b": stopped by signal 2\n", of_signal(libc::SIGINT)),
-        _ => (b": stopped by signal 15\n", of_signal(libc::SIGTERM)),
+        libc::SIGINT => (b": stopped by signal 2\n", exit_code(libc::SIGINT)),
+        _ => (b": stopped by signal 15\n", exit_code(libc::SIGTERM)),
     };
     let (program, stderr) =
         (PROGRAM.get().unwrap_or(&"").as_bytes(), STDERR.load(Ordering::SeqCst));

@@ -1,7 +1,8 @@
 //! Codes of CIGAR operations, and what each consumes (SAM specification 1.4.6 and 4.2): a code is
 //! its place in [`CIGAR_LETTERS`].
 
-use super::CIGAR_LETTERS;
+/// Letter of each CIGAR operation (SAM specification 4.2).
+pub const CIGAR_LETTERS: &[u8; 9] = b"MIDNSHP=X";
 
 /// M: aligned, equal or not.
 pub const MATCH: u8 = 0;

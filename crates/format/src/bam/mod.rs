@@ -21,6 +21,7 @@ pub(crate) mod test_data;
 pub use auxiliary::{AuxArray, AuxFields, AuxValue};
 pub(crate) use check::hard_clips_are_at_the_ends;
 pub use check::{RecordSearch, check_aux, check_record, find_record, rename_record};
+pub use cigar::CIGAR_LETTERS;
 pub use error::RecordError;
 pub use flags::Flags;
 pub use header::{Header, MAX_HEADER_LINE_BYTES, ReadGroup, Reference, expand_escapes};
@@ -28,6 +29,5 @@ pub use header_check::{HeaderError, LineFault};
 pub use header_digests::{OtherSequence, hexadecimal};
 pub use record::FramedRecords;
 pub use record::{
-    BASE_LETTERS, CIGAR_LETTERS, CigarOps, FIXED_BYTES, RecordRef, framed_records, reg2bin,
-    set_bin, set_duplicate,
+    BASE_LETTERS, CigarOps, FIXED_BYTES, RecordRef, framed_records, reg2bin, set_bin, set_duplicate,
 };

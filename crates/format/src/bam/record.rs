@@ -1,6 +1,7 @@
 //! One record, read in place.
 
 use super::auxiliary::{AuxFields, AuxValue};
+use super::cigar::CIGAR_LETTERS;
 use super::cigar::consumes_reference;
 use super::error::RecordError;
 use super::flags::Flags;
@@ -12,9 +13,6 @@ pub const FIXED_BYTES: usize = 32;
 
 /// Letter of each 4-bit base code (SAM specification 4.2.3).
 pub const BASE_LETTERS: &[u8; 16] = b"=ACMGRSVTWYHKDBN";
-
-/// Letter of each CIGAR operation (SAM specification 4.2).
-pub const CIGAR_LETTERS: &[u8; 9] = b"MIDNSHP=X";
 
 #[inline]
 fn i32_at(bytes: &[u8], offset: usize) -> i32 {
