@@ -17,6 +17,7 @@
 mod bases;
 mod block;
 mod codec;
+mod codec_choice;
 mod container;
 mod cut;
 mod error;
@@ -31,7 +32,6 @@ mod rans_nx16;
 pub mod read;
 mod series;
 mod slice;
-mod table;
 mod tags;
 mod version;
 

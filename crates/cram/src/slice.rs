@@ -10,12 +10,12 @@ use seqloom_format::bam::{AuxFields, CigarOps, Flags, RecordRef, framed_records}
 use crate::bases::{Aligned, Mismatches, unpack};
 use crate::block::{Content, push_raw_block};
 use crate::codec::Codecs;
+use crate::codec_choice::{self, Row};
 use crate::container::{Container, Region, SEVERAL_REFERENCES, digest};
 use crate::error::CramError;
 use crate::header::push_compression_header;
 use crate::mates::{self, Mate};
 use crate::series::{Series, SeriesValues, Written};
-use crate::table::{self, Row};
 use crate::tags::{TagShape, Tags};
 use crate::version::Version;
 
@@ -241,7 +241,8 @@ impl SliceEncoder {
         let mut block_ids = Vec::new();
         for series in Series::ALL {
             if let Written::Bytes(bytes) = values.written(series) {
-                let (id, row) = (series.block_id(), row_of(table::of_series(version, series)));
+                let (id, row) =
+                    (series.block_id(), row_of(codec_choice::of_series(version, series)));
                 check_size(bytes)?;
                 codecs.push_external(id, bytes, row.codecs(), &mut blocks)?;
                 block_ids.push(id);
@@ -250,11 +251,11 @@ impl SliceEncoder {
         for tag in tags.all() {
             if tag.shape() == TagShape::Counted {
                 tag.lengths_into(bytes);
-                let (id, row) = (tag.lengths_id(), row_of(table::of_lengths(version)));
+                let (id, row) = (tag.lengths_id(), row_of(codec_choice::of_lengths(version)));
                 codecs.push_external(id, bytes, row.codecs(), &mut blocks)?;
                 block_ids.push(id);
             }
-            let (id, row) = (tag.block_id(), row_of(table::of_tag(version, tag.key)));
+            let (id, row) = (tag.block_id(), row_of(codec_choice::of_tag(version, tag.key)));
             let values = tag.values(bytes);
             check_size(values)?;
             codecs.push_external(id, values, row.codecs(), &mut blocks)?;

@@ -29,6 +29,7 @@ pub mod hdf5;
 pub mod index;
 pub mod introns;
 pub mod names;
+mod persist;
 pub mod pod5;
 mod read_at;
 mod reads;
@@ -36,7 +37,6 @@ pub mod sam;
 mod sequence_scan;
 pub mod signal;
 pub mod slow5;
-mod state;
 mod templates;
 pub mod vcf;
 
@@ -68,4 +68,4 @@ pub use sequence_scan::{SequenceScanError, SequenceScanner, SequenceSink};
 pub use read_at::ReadAt;
 
 /// Values as bytes, for runs that are resumed.
-pub use state::{MalformedState, Persist};
+pub use persist::{MalformedState, Persist};

@@ -18,7 +18,7 @@ use seqloom_format::fai::{
 use seqloom_runtime::error::{Class, Place, RunError};
 
 use crate::input::error::InputError;
-use crate::random_text::{RandomText, TextError, TextScratch};
+use crate::seekable_text::{SeekableText, TextError, TextScratch};
 use crate::sidecars::{is_older, with_suffix};
 use crate::text::for_each_chunk;
 
@@ -113,7 +113,7 @@ impl RunError for IndexedFastaError {
 /// See the module documentation.
 #[derive(Debug)]
 pub struct IndexedFasta {
-    text: RandomText,
+    text: SeekableText,
     sequences: Vec<FaiEntry>,
     by_name: HashMap<Vec<u8>, usize>,
     index_path: PathBuf,
@@ -126,7 +126,7 @@ impl IndexedFasta {
     /// # Errors
     /// [`IndexedFastaError`].
     pub fn open(path: &Path) -> Result<Self, IndexedFastaError> {
-        let text = RandomText::open(path)?;
+        let text = SeekableText::open(path)?;
         match read_index(path)? {
             Some(sequences) => Self::with_index(text, sequences, true),
             None => Self::with_index(text, build(path)?, false),
@@ -139,7 +139,7 @@ impl IndexedFasta {
     /// [`IndexedFastaError`].
     pub fn open_indexed(path: &Path) -> Result<Option<Self>, IndexedFastaError> {
         let Some(sequences) = read_index(path)? else { return Ok(None) };
-        match RandomText::open(path) {
+        match SeekableText::open(path) {
             Ok(text) => Self::with_index(text, sequences, true).map(Some),
             Err(TextError::NotRandom { .. }) => Ok(None),
             Err(error) => Err(error.into()),
@@ -147,7 +147,7 @@ impl IndexedFasta {
     }
 
     fn with_index(
-        text: RandomText,
+        text: SeekableText,
         sequences: Vec<FaiEntry>,
         has_index: bool,
     ) -> Result<Self, IndexedFastaError> {

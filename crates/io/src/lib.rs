@@ -23,25 +23,25 @@
 //! one kind have a module each.
 
 mod alignment_index;
+mod checkpoint;
+pub mod compression_layout;
 pub mod cram;
 mod fingerprint;
 mod indexed_fasta;
 mod input;
-mod kept;
 pub mod known_introns;
 pub mod known_sites;
-mod random;
-mod random_text;
+mod positioned;
 pub mod reblock;
 pub mod reference;
+mod seekable_text;
 pub mod sequences;
 pub mod sidecars;
 mod sink;
 pub mod spill;
-pub mod structure;
+mod spooled;
 mod sys;
 pub mod text;
-mod twice;
 
 /// The door by which both come in.
 pub use input::{alignments, error::InputError, reads};
@@ -59,13 +59,13 @@ pub use alignment_index::{AlignmentIndex, AlignmentIndexError, RecordStart};
 pub use indexed_fasta::{IndexedFasta, IndexedFastaError};
 
 /// Any part of a text, plain or in BGZF.
-pub use random_text::{RandomText, TextError, TextScratch};
+pub use seekable_text::{SeekableText, TextError, TextScratch};
 
 /// Any part of a plain file.
-pub use random::RandomFile;
+pub use positioned::PositionedFile;
 
 /// An input that is read more than once, a pipe too.
-pub use twice::KeptInput;
+pub use spooled::SpooledInput;
 
 /// Whether a file is the same as before.
 pub use fingerprint::Fingerprint;
@@ -74,7 +74,7 @@ pub use fingerprint::Fingerprint;
 pub use spill::{SpillError, SpillFile};
 
 /// A folder of what a run has done, for another process to resume from.
-pub use kept::{FoundManifest, KeptError, KeptFolder};
+pub use checkpoint::{CheckpointError, CheckpointFolder, FoundManifest};
 
 /// A file, pipe or device that is written once, front to back.
 pub use sink::output::{Output, OutputError};

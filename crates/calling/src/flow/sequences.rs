@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use seqloom_format::SequenceSink;
 use seqloom_format::bam::BASE_LETTERS;
 use seqloom_io::sequences::{SequencesError, scan};
-use seqloom_io::{RandomText, TextError, TextScratch};
+use seqloom_io::{SeekableText, TextError, TextScratch};
 use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::memory::ByteSize;
 use seqloom_runtime::pool::{Interrupted, Watch};
@@ -127,7 +127,7 @@ const CODES: [u8; 256] = {
 #[derive(Debug)]
 pub struct ReadSequences {
     index: ReadIndex,
-    text: Option<RandomText>,
+    text: Option<SeekableText>,
     packed: PackedBases,
     twice: u64,
 }
@@ -180,7 +180,7 @@ impl ReadSequences {
         limit: ByteSize,
         watch: Watch<'_>,
     ) -> Result<Self, ReadSequencesError> {
-        let text = match RandomText::open(path) {
+        let text = match SeekableText::open(path) {
             _ if path == Path::new("-") => None,
             Ok(text) => Some(text),
             Err(TextError::NotRandom { .. }) => None,

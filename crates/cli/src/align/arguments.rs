@@ -15,7 +15,7 @@ use seqloom_prep::duplicates::{DuplicateOptions, NamePattern, ReadEndOptions};
 
 use super::mode::ModeArguments;
 use super::numa::NumaArguments;
-use crate::given::first_given;
+use crate::options_given::first_given;
 use crate::output::arguments::{
     DuplicateModeArgument, OpticalDistance, OutputArguments, PicardArgument, RunArguments, bases,
 };

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use seqloom_align::index::{IndexInfo, IndexSource};
 use seqloom_align::ingest::{self, Aligner, BatchSink, Batches, IngestTrace, LaneInput};
 use seqloom_format::PackedTemplates;
-use seqloom_io::{AtomicFile, KeptInput, OutputError};
+use seqloom_io::{AtomicFile, OutputError, SpooledInput};
 use seqloom_modes::spliced::{IntronTable, SplicedEngine};
 
 use super::arguments::AlignArguments;
@@ -23,7 +23,7 @@ use crate::output::at_path;
 /// What the first pass reads: the lanes, and the files that pipes are kept in meanwhile.
 pub(super) struct FirstPass {
     lanes: Vec<LaneSpec>,
-    _kept: Vec<KeptInput>,
+    _kept: Vec<SpooledInput>,
 }
 
 impl FirstPass {
@@ -41,7 +41,7 @@ impl FirstPass {
         let folders = arguments.run.spill_folders(&arguments.output.output);
         let mut kept = Vec::new();
         for path in inputs.lanes.iter_mut().flat_map(|lane| &mut lane.files) {
-            if let Some(input) = KeptInput::of(path, &folders)? {
+            if let Some(input) = SpooledInput::of(path, &folders)? {
                 *path = input.path().to_owned();
                 kept.push(input);
             }

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use seqloom_io::compression_layout::{self, LayoutError};
 use seqloom_io::reads::{
     BlockCheck, Compression, Container, Fetch, FetchScratch, InputFormat, ReadSource, SourceOptions,
 };
-use seqloom_io::structure::{self, StructureError};
 use seqloom_terminal::print;
 
 /// Time of an engine per read for which a limit is reported, in microseconds: a short-read aligner.
@@ -71,12 +71,12 @@ fn look(path: &Path) -> seqloom_terminal::Result<Found> {
     let wall_s = started.elapsed().as_secs_f64();
     let mut format = source.format(0);
     let (units, has_eof_block) = match (format.compression, source.total_bytes()) {
-        (Compression::Gzip, Some(_)) => (structure::gzip_members(path)?, false),
-        (Compression::Bgzf, Some(_)) => match structure::bgzf_blocks(path) {
-            Err(StructureError::Block { .. }) => {
+        (Compression::Gzip, Some(_)) => (compression_layout::gzip_members(path)?, false),
+        (Compression::Bgzf, Some(_)) => match compression_layout::bgzf_blocks(path) {
+            Err(LayoutError::Block { .. }) => {
                 // All of it was read: something else follows BGZF, and it is gzip as a whole.
                 format.compression = Compression::Gzip;
-                (structure::gzip_members(path)?, false)
+                (compression_layout::gzip_members(path)?, false)
             }
             found => found?,
         },

@@ -3,7 +3,7 @@
 use seqloom_format::names::is_tag;
 use seqloom_prep::duplicates::BarcodeTags;
 
-use crate::given::first_given;
+use crate::options_given::first_given;
 
 /// What duplicates must share besides their place.
 #[derive(Debug, Clone, clap::Args)]

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use seqloom_format::{MalformedState, Persist, persist_fields};
 use seqloom_io::spill::SpillFile;
-use seqloom_io::{Fingerprint, FoundManifest, KeptFolder, Output};
+use seqloom_io::{CheckpointFolder, Fingerprint, FoundManifest, Output};
 use seqloom_prep::partition::{Backing, SavedValue};
 use seqloom_prep::pipeline::{Checkpoints, Phase, WrittenUnits};
 use seqloom_runtime::error::Class;
@@ -108,7 +108,7 @@ impl Manifest {
 
 /// See the module documentation.
 pub(crate) struct Kept {
-    folder: KeptFolder,
+    folder: CheckpointFolder,
     manifest: Manifest,
     step_bytes: u64,
     /// After what this process goes on.
@@ -132,7 +132,7 @@ impl Kept {
         }
         let identity = whole_identity(identity, &files)?;
         let path = folder_of(&output.output)?;
-        let mut folder = KeptFolder::open(&path)?;
+        let mut folder = CheckpointFolder::open(&path)?;
         let output_file = path.join("output");
         folder.adopt(output_file.clone());
         let default_bytes = STEP_BYTES_PER_WORKER * run.threads.get() as u64;
@@ -201,7 +201,7 @@ impl Kept {
 
 /// What the folder keeps of this run. Another run's work is not thrown away.
 fn find(
-    folder: &mut KeptFolder,
+    folder: &mut CheckpointFolder,
     identity: &[Part],
     run: &Run<'_>,
 ) -> seqloom_terminal::Result<Option<Manifest>> {
@@ -360,7 +360,7 @@ pub(crate) fn folder_of(output: &Path) -> seqloom_terminal::Result<PathBuf> {
 /// Where a run that begins spills: in the folder, or in each of those that are given, under a name
 /// that the next run will find. (`TMPDIR` is not taken: it is often emptied with a job's end.)
 fn spill_paths(
-    folder: &KeptFolder,
+    folder: &CheckpointFolder,
     given: &[PathBuf],
 ) -> seqloom_terminal::Result<Vec<(PathBuf, u64)>> {
     if given.is_empty() {

@@ -8,7 +8,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use seqloom_io::KeptFolder;
+use seqloom_io::CheckpointFolder;
 use seqloom_runtime::error::Class;
 use seqloom_terminal::{Console, UsageError};
 
@@ -51,7 +51,7 @@ pub(crate) fn run(arguments: &AlignArguments, console: &Console) -> seqloom_term
     if let Some(log) = machine.log.take() {
         console.log_to(&log).map_err(at_path(&log))?;
     }
-    let kept = KeptFolder::open(&folder_of(&arguments.output.output)?)?;
+    let kept = CheckpointFolder::open(&folder_of(&arguments.output.output)?)?;
     // Errors name files of the run directory by their whole path.
     let folder = std::path::absolute(kept.path().join(RUN)).map_err(at_path(kept.path()))?;
     if !folder.join(PLAN).exists() {

@@ -3,11 +3,11 @@
 //! lengths, bytes of larger values apart. `read::codecs` has the way back.
 
 mod coder;
-mod shorten;
+mod transforms;
 
 pub(crate) use coder::Scratch;
 use coder::{MANY, encode_order_0, encode_order_1};
-use shorten::{Packed, Runs};
+use transforms::{Packed, Runs};
 
 use crate::integers::push_uint7;
 use crate::read::codecs::packing::{NO_SIZE, ORDER, PACKED, RUNS, STORED, STRIPE};

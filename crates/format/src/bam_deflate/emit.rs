@@ -3,9 +3,9 @@
 //! Codes have at most 13 bits, so that four literals fit what a flush leaves free. Every symbol has
 //! a code, so that later blocks can be written with the codes of an earlier one.
 //!
-//! An *entry* has the bits to write at its top and their number in its lowest bits. [`Output`] holds
-//! its bits at the top, too, the oldest one lowest: to add an entry is a shift by its number and an
-//! OR, with nothing to mask.
+//! An *entry* has the bits to write at its top and their number in its lowest bits. [`Output`]
+//! holds its bits at the top, too, the oldest one lowest: to add an entry is a shift by its number
+//! and an OR, with nothing to mask.
 
 use super::tokens::{Class, Token};
 use super::window::Window;

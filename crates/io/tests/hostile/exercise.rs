@@ -145,7 +145,7 @@ pub(crate) fn alignments(folder: &Path, bytes: &[u8]) {
 /// had or is refused, and an index that was accepted gives nothing but what is in the file.
 pub(crate) fn indexed_fasta(folder: &Path, bytes: &[u8]) {
     use seqloom_io::IndexedFasta;
-    use seqloom_io::{RandomText, TextScratch};
+    use seqloom_io::{SeekableText, TextScratch};
     const TEXT: &[u8] = b">c1 x\nACGTACGT\nAC\n>c2\nGGG\n";
     let (fasta, mut scratch) = (folder.join("f.fa"), TextScratch::default());
     for (name, content) in [("f.fa", bytes), ("f.fa.fai", bytes), ("f.fa.gzi", bytes)] {
@@ -157,7 +157,7 @@ pub(crate) fn indexed_fasta(folder: &Path, bytes: &[u8]) {
         let text = if name == "f.fa.gzi" { &blocks } else { TEXT };
         std::fs::write(&fasta, text).unwrap();
         std::fs::write(folder.join(name), content).unwrap();
-        if let Ok(text) = RandomText::open(&fasta) {
+        if let Ok(text) = SeekableText::open(&fasta) {
             let (all, mut out) = (text.text_bytes().min(1 << 20) as usize, Vec::new());
             if text.read(&mut scratch, 0, all, &mut out).is_ok() {
                 assert_eq!(out.len(), all);

@@ -16,7 +16,7 @@ use seqloom_format::hdf5::Hdf5File;
 use seqloom_format::signal::SignalRead;
 use seqloom_format::slow5::binary::RecordEncoder;
 use seqloom_format::slow5::{RecordError, header};
-use seqloom_io::RandomFile;
+use seqloom_io::PositionedFile;
 
 use super::protocol::{self, BadFrame, COMPRESSION, Reply, Request};
 use super::sys;
@@ -57,7 +57,8 @@ pub trait OpenByPath: Engine + Sized {
 
 impl OpenByPath for Hdf5File {
     fn open_path(path: &Path) -> Result<Self, String> {
-        let file = RandomFile::open(path).map_err(|error| format!("cannot be opened: {error}"))?;
+        let file =
+            PositionedFile::open(path).map_err(|error| format!("cannot be opened: {error}"))?;
         Self::open(Arc::new(file)).map_err(|error| error.to_string())
     }
 }

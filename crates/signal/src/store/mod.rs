@@ -23,7 +23,7 @@ use std::sync::Arc;
 use seqloom_format::ReadAt;
 use seqloom_format::signal::{SignalHeader, SignalRead};
 use seqloom_format::slow5::Compression;
-use seqloom_io::RandomFile;
+use seqloom_io::PositionedFile;
 use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::trace;
 
@@ -350,7 +350,7 @@ const POD5_MAGIC: [u8; 8] = *b"\x8bPOD\r\n\x1a\n";
 
 /// A file whose reading is timed.
 struct TimedFile {
-    file: RandomFile,
+    file: PositionedFile,
     reading: Arc<trace::Stage>,
 }
 
@@ -370,7 +370,7 @@ impl ReadAt for TimedFile {
 /// [`StoreError`].
 pub fn open(path: &Path, options: &OpenOptions) -> Result<Arc<dyn SignalStore>, StoreError> {
     let failed = |source| StoreError::Open { path: path.to_owned(), source };
-    let file = RandomFile::open(path).map_err(failed)?;
+    let file = PositionedFile::open(path).map_err(failed)?;
     let size_bytes = file.size_bytes();
     let name: Arc<Path> = Arc::from(path);
     let mut magic = [0; 8];

@@ -57,10 +57,11 @@ pub enum UmiError {
         /// The name, or the field of the comment.
         text: String,
     },
-    /// What is there is none.
+    /// Other letters than those of a UMI.
     #[error(
-        "'{0}' is not a UMI: letters are A, C, G, T and N, parts are joined by +, - or _, an r before \
-         a part says that it is reverse-complemented; --umi-prefix TEXT removes what precedes a UMI"
+        "'{0}' is not a UMI: letters are A, C, G, T and N, parts are joined by +, - or _, an r \
+         before a part says that it is reverse-complemented; --umi-prefix TEXT removes what \
+         precedes a UMI"
     )]
     NotBases(String),
     /// Mates with one each.

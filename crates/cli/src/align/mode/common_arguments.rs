@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use seqloom_modes::{Reported, Strands};
 
-use crate::given::first_given;
+use crate::options_given::first_given;
 
 /// `--strand`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

@@ -11,7 +11,7 @@ use seqloom_terminal::UsageError;
 
 use super::common_arguments::{Common, ONE};
 use super::mates_arguments::MateArguments;
-use crate::given::first_given;
+use crate::options_given::first_given;
 
 /// Lengths of reads for which a least score has to have a meaning.
 const LENGTHS: [usize; 6] = [20, 50, 100, 200, 400, 1000];

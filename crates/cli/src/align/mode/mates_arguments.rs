@@ -4,7 +4,7 @@ use seqloom_modes::gapped::MateOptions;
 use seqloom_modes::{Orientation, PairOptions};
 use seqloom_terminal::UsageError;
 
-use crate::given::first_given;
+use crate::options_given::first_given;
 
 /// Greatest distance between the outer ends of mates where none is given: Bowtie's.
 pub(super) const UNGAPPED_INSERT: u32 = 250;

@@ -13,7 +13,7 @@ use seqloom_terminal::{Console, UsageError};
 use super::common_arguments::Common;
 use super::gapped_arguments::{GappedArguments, TwoPenalties};
 use super::mates_arguments::MateArguments;
-use crate::given::first_given;
+use crate::options_given::first_given;
 
 /// Placements of a read that are reported where nothing is said: HISAT2's.
 const PLACEMENTS: usize = 5;

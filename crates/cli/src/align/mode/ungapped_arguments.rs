@@ -6,7 +6,7 @@ use seqloom_modes::ungapped::{Acceptance, MOST_MISMATCHES, SeedAcceptance, Ungap
 
 use super::common_arguments::{Common, ONE, reads_file};
 use super::mates_arguments::{MateArguments, UNGAPPED_INSERT};
-use crate::given::first_given;
+use crate::options_given::first_given;
 
 /// See the module documentation.
 #[derive(Debug, clap::Args)]

@@ -84,8 +84,9 @@ fn cut_compressed_files_are_errors() {
             let content = &whole[..whole.len() - eof - cut];
             for block_bytes in [20, 1 << 16] {
                 let result = read_bytes(content, block_bytes);
-                let truncated = matches!(&result, Err(ReadsError::Input(InputError::Compressed { problem, .. }))
-                    if problem.contains("truncated"));
+                let truncated = matches!(&result,
+                    Err(ReadsError::Input(InputError::Compressed { problem, .. }))
+                        if problem.contains("truncated"));
                 assert!(truncated, "{what} less {cut}: {:?}", result.err());
             }
         }
@@ -103,8 +104,9 @@ fn corrupt_compressed_files_are_errors() {
         for block_bytes in [20, 1 << 16] {
             let result = read_bytes(&content, block_bytes);
             assert!(
-                matches!(&result, Err(ReadsError::Input(InputError::Compressed { problem, byte, .. }))
-                    if problem.contains("checksum") && *byte <= at as u64),
+                matches!(&result,
+                    Err(ReadsError::Input(InputError::Compressed { problem, byte, .. }))
+                        if problem.contains("checksum") && *byte <= at as u64),
                 "{what}: {:?}",
                 result.err()
             );

@@ -14,7 +14,7 @@ const STEP_BYTES: usize = 256 * 1024;
 
 /// Why it could not be found out.
 #[derive(Debug, thiserror::Error)]
-pub enum StructureError {
+pub enum LayoutError {
     /// Reading or inflating failed.
     #[error("{}: {source}", path.display())]
     Read {
@@ -35,7 +35,7 @@ pub enum StructureError {
     },
 }
 
-impl RunError for StructureError {
+impl RunError for LayoutError {
     fn class(&self) -> Class {
         match self {
             Self::Read { source, .. } => Class::of_input(source),
@@ -55,8 +55,8 @@ impl RunError for StructureError {
 ///
 /// # Errors
 /// Reading or inflating fails.
-pub fn gzip_members(path: &Path) -> Result<u64, StructureError> {
-    let failed = |source| StructureError::Read { path: path.to_path_buf(), source };
+pub fn gzip_members(path: &Path) -> Result<u64, LayoutError> {
+    let failed = |source| LayoutError::Read { path: path.to_path_buf(), source };
     let mut reader = BufReader::with_capacity(STEP_BYTES, File::open(path).map_err(failed)?);
     let mut text = vec![0; STEP_BYTES];
     let mut members = 0;
@@ -72,8 +72,8 @@ pub fn gzip_members(path: &Path) -> Result<u64, StructureError> {
 ///
 /// # Errors
 /// Reading fails, or a header is damaged.
-pub fn bgzf_blocks(path: &Path) -> Result<(u64, bool), StructureError> {
-    let failed = |source| StructureError::Read { path: path.to_path_buf(), source };
+pub fn bgzf_blocks(path: &Path) -> Result<(u64, bool), LayoutError> {
+    let failed = |source| LayoutError::Read { path: path.to_path_buf(), source };
     let file = File::open(path).map_err(failed)?;
     let size = file.metadata().map_err(failed)?.len();
     let (mut byte, mut blocks, mut last_bytes) = (0, 0, 0);
@@ -89,7 +89,7 @@ pub fn bgzf_blocks(path: &Path) -> Result<(u64, bool), StructureError> {
                 break;
             }
         }
-        let damaged = |source| StructureError::Block { path: path.to_path_buf(), byte, source };
+        let damaged = |source| LayoutError::Block { path: path.to_path_buf(), byte, source };
         last_bytes = header.map_err(damaged)?.block_bytes as u64;
         byte += last_bytes;
         blocks += 1;

@@ -10,12 +10,12 @@ use crate::sys::descriptor_path;
 
 /// An input that is kept as long as this lives.
 #[derive(Debug)]
-pub struct KeptInput {
+pub struct SpooledInput {
     _file: File,
     path: PathBuf,
 }
 
-impl KeptInput {
+impl SpooledInput {
     /// Keeps what `path` (`-` for standard input) holds in the first of `folders`; `None` where it
     /// can be read as often as one likes.
     ///

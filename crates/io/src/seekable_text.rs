@@ -13,7 +13,7 @@ use seqloom_format::bgzf::{self, BlockDecompressor};
 use seqloom_format::fai::{BlockStart, IndexTextError, parse_gzi};
 use seqloom_runtime::error::{Class, Place, RunError};
 
-use crate::random::RandomFile;
+use crate::positioned::PositionedFile;
 use crate::sidecars::with_suffix;
 
 /// Bytes looked at for the header of a block: as much as gzip's largest extra field makes it.
@@ -130,20 +130,20 @@ struct Blocks {
 
 /// A plain or BGZF file of text. Its size is that at the time it was opened.
 #[derive(Debug)]
-pub struct RandomText {
+pub struct SeekableText {
     path: Arc<Path>,
-    file: RandomFile,
+    file: PositionedFile,
     blocks: Option<Blocks>,
 }
 
-impl RandomText {
+impl SeekableText {
     /// Opens `path`; its first bytes decide what it is.
     ///
     /// # Errors
     /// [`TextError`].
     pub fn open(path: &Path) -> Result<Self, TextError> {
         let failed = |source| TextError::Open { path: path.to_owned(), source };
-        let file = RandomFile::open(path).map_err(failed)?;
+        let file = PositionedFile::open(path).map_err(failed)?;
         let mut text = Self { path: Arc::from(path), file, blocks: None };
         let mut magic = [0; HEADER_BYTES];
         let seen = text.file.size_bytes().min(magic.len() as u64) as usize;
@@ -358,7 +358,7 @@ mod tests {
     }
 
     fn read(path: &Path, from: usize, bytes: usize) -> Result<Vec<u8>, TextError> {
-        let (text, mut out) = (RandomText::open(path)?, Vec::new());
+        let (text, mut out) = (SeekableText::open(path)?, Vec::new());
         text.read(&mut TextScratch::default(), from as u64, bytes, &mut out)?;
         Ok(out)
     }
@@ -415,7 +415,7 @@ mod tests {
             if has_index {
                 fs::write(folder.path().join("t.gzi"), gzi).unwrap();
             }
-            let (file, mut scratch) = (RandomText::open(&path).unwrap(), TextScratch::default());
+            let (file, mut scratch) = (SeekableText::open(&path).unwrap(), TextScratch::default());
             prop_assert_eq!(file.text_bytes(), length as u64);
             for (a, b) in ranges {
                 let (a, b) = (a.min(b).min(length), a.max(b).min(length));

@@ -10,12 +10,12 @@ use seqloom_format::ReadAt;
 /// A regular file. Its size is that at the time it was opened: what is appended later is not seen,
 /// and a file that is cut short while it is read gives [`ErrorKind::UnexpectedEof`].
 #[derive(Debug)]
-pub struct RandomFile {
+pub struct PositionedFile {
     file: File,
     size_bytes: u64,
 }
 
-impl RandomFile {
+impl PositionedFile {
     /// Opens `path`.
     ///
     /// # Errors
@@ -32,7 +32,7 @@ impl RandomFile {
     }
 }
 
-impl ReadAt for RandomFile {
+impl ReadAt for PositionedFile {
     fn size_bytes(&self) -> u64 {
         self.size_bytes
     }
@@ -51,7 +51,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         std::fs::write(&path, b"abcde").unwrap();
-        let file = RandomFile::open(&path).unwrap();
+        let file = PositionedFile::open(&path).unwrap();
         assert_eq!(file.size_bytes(), 5);
         let mut out = [0; 2];
         file.read_exact_at(&mut out, 3).unwrap();
@@ -63,7 +63,7 @@ mod tests {
     #[test]
     fn folders_and_missing_files_are_refused() {
         let folder = tempfile::tempdir().unwrap();
-        let kind = |path: &Path| RandomFile::open(path).unwrap_err().kind();
+        let kind = |path: &Path| PositionedFile::open(path).unwrap_err().kind();
         assert_eq!(kind(folder.path()), ErrorKind::Unsupported);
         assert_eq!(kind(&folder.path().join("none")), ErrorKind::NotFound);
     }

@@ -1,4 +1,5 @@
-//! What makes bytes fewer before they are coded.
+//! Bit packing and run-length encoding, before symbols are coded (CRAM codecs specification,
+//! section 3).
 
 use super::coder::{MANY, Scratch, encode_order_0};
 use crate::integers::push_uint7;

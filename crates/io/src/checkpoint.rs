@@ -19,7 +19,7 @@ const MAX_LOCK_ATTEMPTS: u32 = 100;
 
 /// Why the folder cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum KeptError {
+pub enum CheckpointError {
     /// Another process has it.
     #[error("{} is in use by another run", folder.display())]
     Busy {
@@ -38,7 +38,7 @@ pub enum KeptError {
     },
 }
 
-impl RunError for KeptError {
+impl RunError for CheckpointError {
     fn class(&self) -> Class {
         match self {
             Self::Busy { .. } | Self::Io { .. } => Class::Output,
@@ -52,8 +52,8 @@ impl RunError for KeptError {
     }
 }
 
-fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> KeptError {
-    move |source| KeptError::Io { action, path: path.to_owned(), source }
+fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> CheckpointError {
+    move |source| CheckpointError::Io { action, path: path.to_owned(), source }
 }
 
 /// What a folder says of the run before.
@@ -69,7 +69,7 @@ pub enum FoundManifest {
 
 /// See the module documentation. Dropped before a manifest was written, or found, it is removed.
 #[derive(Debug)]
-pub struct KeptFolder {
+pub struct CheckpointFolder {
     path: PathBuf,
     lock: File,
     /// Files elsewhere that go with it.
@@ -77,12 +77,12 @@ pub struct KeptFolder {
     has_manifest: bool,
 }
 
-impl KeptFolder {
+impl CheckpointFolder {
     /// Opens the folder, which is made if it is missing, and locks it.
     ///
     /// # Errors
-    /// [`KeptError`].
-    pub fn open(path: &Path) -> Result<Self, KeptError> {
+    /// [`CheckpointError`].
+    pub fn open(path: &Path) -> Result<Self, CheckpointError> {
         for _ in 0..MAX_LOCK_ATTEMPTS {
             match fs::create_dir(path) {
                 Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
@@ -100,7 +100,7 @@ impl KeptFolder {
             match lock.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {
-                    return Err(KeptError::Busy { folder: path.to_owned() });
+                    return Err(CheckpointError::Busy { folder: path.to_owned() });
                 }
                 Err(TryLockError::Error(error)) => return Err(failed("lock", &lock_path)(error)),
             }
@@ -109,7 +109,7 @@ impl KeptFolder {
                 return Ok(Self { path: path.to_owned(), lock, files, has_manifest: false });
             }
         }
-        Err(KeptError::Busy { folder: path.to_owned() })
+        Err(CheckpointError::Busy { folder: path.to_owned() })
     }
 
     /// Where it is.
@@ -122,7 +122,7 @@ impl KeptFolder {
     ///
     /// # Errors
     /// When the lock cannot be looked at.
-    pub fn unique_name(&self) -> Result<String, KeptError> {
+    pub fn unique_name(&self) -> Result<String, CheckpointError> {
         let it = self.lock.metadata().map_err(failed("look at", &self.path))?;
         Ok(format!("{:x}-{:x}", it.dev(), it.ino()))
     }
@@ -136,7 +136,7 @@ impl KeptFolder {
     ///
     /// # Errors
     /// When it cannot be read.
-    pub fn manifest(&mut self) -> Result<FoundManifest, KeptError> {
+    pub fn manifest(&mut self) -> Result<FoundManifest, CheckpointError> {
         let path = self.path.join(MANIFEST);
         let mut bytes = match fs::read(&path) {
             Ok(bytes) => bytes,
@@ -160,7 +160,7 @@ impl KeptFolder {
     ///
     /// # Errors
     /// When it cannot be removed.
-    pub fn forget(&mut self) -> Result<(), KeptError> {
+    pub fn forget(&mut self) -> Result<(), CheckpointError> {
         let path = self.path.join(MANIFEST);
         remove_if_there(&path).map_err(failed("remove", &path))?;
         self.has_manifest = false;
@@ -171,7 +171,7 @@ impl KeptFolder {
     ///
     /// # Errors
     /// When it cannot be written; the last one is then still there.
-    pub fn write_manifest(&mut self, content: &[u8]) -> Result<(), KeptError> {
+    pub fn write_manifest(&mut self, content: &[u8]) -> Result<(), CheckpointError> {
         let (new, path) = (self.path.join(NEW_MANIFEST), self.path.join(MANIFEST));
         let write = || {
             let mut file = File::create(&new)?;
@@ -199,12 +199,12 @@ impl KeptFolder {
     ///
     /// # Errors
     /// What is left of it.
-    pub fn remove(mut self) -> Result<(), KeptError> {
+    pub fn remove(mut self) -> Result<(), CheckpointError> {
         self.has_manifest = true; // what cannot be removed is not tried twice
         self.remove_all()
     }
 
-    fn remove_all(&self) -> Result<(), KeptError> {
+    fn remove_all(&self) -> Result<(), CheckpointError> {
         // The manifest is the first: what is half removed says nothing.
         for file in &self.files {
             remove_if_there(file).map_err(failed("remove", file))?;
@@ -215,7 +215,7 @@ impl KeptFolder {
     }
 }
 
-impl Drop for KeptFolder {
+impl Drop for CheckpointFolder {
     fn drop(&mut self) {
         if !self.has_manifest {
             // Nobody is left to read a report, and nothing in it is of use.
@@ -251,14 +251,14 @@ mod tests {
     fn a_manifest_is_whole_or_damaged_and_outlives_the_process() {
         let parent = tempfile::tempdir().unwrap();
         let path = parent.path().join("kept");
-        let mut folder = KeptFolder::open(&path).unwrap();
+        let mut folder = CheckpointFolder::open(&path).unwrap();
         assert_eq!(folder.manifest().unwrap(), FoundManifest::None);
         for content in [&b"first"[..], b"", b"second"] {
             folder.write_manifest(content).unwrap();
             assert_eq!(folder.manifest().unwrap(), FoundManifest::Whole(content.to_vec()));
         }
         drop(folder);
-        let mut folder = KeptFolder::open(&path).unwrap();
+        let mut folder = CheckpointFolder::open(&path).unwrap();
         assert_eq!(folder.manifest().unwrap(), FoundManifest::Whole(b"second".to_vec()));
         for damaged in [&b"second"[..], b"", b"abc"] {
             fs::write(path.join(MANIFEST), damaged).unwrap();
@@ -273,24 +273,24 @@ mod tests {
     fn one_process_at_a_time() {
         let parent = tempfile::tempdir().unwrap();
         let path = parent.path().join("kept");
-        let folder = KeptFolder::open(&path).unwrap();
-        assert!(matches!(KeptFolder::open(&path), Err(KeptError::Busy { .. })));
+        let folder = CheckpointFolder::open(&path).unwrap();
+        assert!(matches!(CheckpointFolder::open(&path), Err(CheckpointError::Busy { .. })));
         drop(folder);
-        KeptFolder::open(&path).unwrap();
+        CheckpointFolder::open(&path).unwrap();
         let missing = parent.path().join("missing/kept");
-        assert!(matches!(KeptFolder::open(&missing), Err(KeptError::Io { .. })));
+        assert!(matches!(CheckpointFolder::open(&missing), Err(CheckpointError::Io { .. })));
     }
 
     #[test]
     fn a_process_about_to_become_another_program_does_not_hold_the_lock() {
         let parent = tempfile::tempdir().unwrap();
         let path = parent.path().join("kept");
-        let mut folder = KeptFolder::open(&path).unwrap();
+        let mut folder = CheckpointFolder::open(&path).unwrap();
         folder.write_manifest(b"content").unwrap();
         // What a fork leaves in the child until it calls exec.
         let inherited = folder.lock.try_clone().unwrap();
         drop(folder);
-        KeptFolder::open(&path).unwrap();
+        CheckpointFolder::open(&path).unwrap();
         drop(inherited);
     }
 
@@ -298,7 +298,7 @@ mod tests {
     fn all_that_goes_with_it_is_removed_and_nothing_else() {
         let parent = tempfile::tempdir().unwrap();
         let (path, own) = (parent.path().join("kept"), parent.path().join("own"));
-        let mut folder = KeptFolder::open(&path).unwrap();
+        let mut folder = CheckpointFolder::open(&path).unwrap();
         folder.write_manifest(b"content").unwrap();
         fs::write(&own, b"").unwrap();
         folder.adopt(own.clone());
@@ -306,7 +306,7 @@ mod tests {
         folder.remove().unwrap();
         assert!(!path.exists() && !own.exists());
 
-        let mut folder = KeptFolder::open(&path).unwrap();
+        let mut folder = CheckpointFolder::open(&path).unwrap();
         folder.write_manifest(b"content").unwrap();
         fs::write(path.join("of the user"), b"").unwrap();
         assert!(folder.remove().is_err());
