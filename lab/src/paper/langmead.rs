@@ -198,7 +198,14 @@ impl Sources<'_> {
         if self.published.is_none() {
             lines.push("No published value is shown: --published DIR was not given.".to_owned());
         }
-        lines.push(state(self.measured));
+        if let Some((Recorded { facts, .. }, _)) = self.timeline {
+            let facts: Vec<_> =
+                facts.iter().map(|it| format!("{}: {}", it.name, it.text)).collect();
+            lines.push(format!("Threads at a lock: {}.", facts.join("; ")));
+        }
+        if self.measured.is_some() || self.timeline.is_none() {
+            lines.push(state(self.measured));
+        }
         lines
     }
 

@@ -177,6 +177,9 @@ fn threads_at_a_lock_are_shown_over_time() {
     assert_eq!(each, [[Value::from("2"), "holding".into(), 1.0.into(), 4.5.into()]]);
     let figures = &page.sections[0].figures;
     assert!(figures.iter().all(|figure| figure.plot.is_some()) && figures.len() == 2);
+    let lines = page.lines.join("\n");
+    assert!(lines.contains("Threads at a lock: engine: align --mode end-to-end."), "{lines}");
+    assert!(!lines.contains("Nothing was measured"), "{lines}");
     let other = sources.page(langmead(), &|label| label == "Table 2");
     assert!(other.sections.iter().all(|section| !section.title.contains("Figure 1")));
 }
