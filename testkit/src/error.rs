@@ -11,7 +11,7 @@ pub enum Error {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// A stream without a name failed.
@@ -22,7 +22,7 @@ pub enum Error {
     Format {
         /// Which stream or file.
         what: String,
-        /// What is wrong with it.
+        /// The problem.
         why: String,
     },
     /// Options that contradict each other.

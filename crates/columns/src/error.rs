@@ -37,7 +37,7 @@ pub enum ColumnsError {
     Inputs {
         /// The one at fault.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
     /// What is requested makes no sense.
@@ -96,7 +96,7 @@ pub struct BadValue {
     pub record: u64,
     /// Name of the read.
     pub name: String,
-    /// What is wrong.
+    /// The problem.
     pub(crate) problem: String,
 }
 

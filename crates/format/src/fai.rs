@@ -78,7 +78,7 @@ pub enum IndexTextError {
     Line {
         /// Number of the line, from 1.
         line: usize,
-        /// What is wrong.
+        /// The problem.
         problem: &'static str,
     },
     /// A `.gzi`.
@@ -86,7 +86,7 @@ pub enum IndexTextError {
     Block {
         /// Number of the entry, from 1.
         entry: usize,
-        /// What is wrong.
+        /// The problem.
         problem: &'static str,
     },
     /// The number of entries of a `.gzi` is not that of its bytes.
@@ -188,7 +188,7 @@ pub fn parse_gzi(bytes: &[u8]) -> Result<Vec<BlockStart>, IndexTextError> {
 pub struct FaiBuildError {
     /// Number of the line, from 1.
     pub(crate) line: u64,
-    /// What is wrong.
+    /// The problem.
     pub(crate) problem: &'static str,
 }
 

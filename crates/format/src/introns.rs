@@ -135,7 +135,7 @@ impl IntronRows {
     /// Takes a line.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The problem.
     pub fn line(&mut self, text: &[u8], number: u64) -> Result<(), IntronError> {
         let text = text.strip_suffix(b"\r").unwrap_or(text);
         if text.starts_with(b"##gff-version") && text.ends_with(b"3") {

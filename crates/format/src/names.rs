@@ -82,7 +82,7 @@ fn is_read_name_byte(byte: u8) -> bool {
 /// Checks a read name.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The problem.
 #[inline]
 pub fn check_read_name(name: &[u8]) -> Result<(), ReadNameFault> {
     // Without an early exit: the compiler makes vector instructions of this.
@@ -160,7 +160,7 @@ const SEQUENCE_NAME_BYTES: [bool; 256] = {
 /// Checks the name of a reference sequence.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The problem.
 pub fn check_sequence_name(name: &[u8]) -> Result<(), SequenceNameFault> {
     let is_allowed = |at: usize, byte: u8| {
         SEQUENCE_NAME_BYTES[usize::from(byte)] && (at > 0 || !matches!(byte, b'*' | b'='))

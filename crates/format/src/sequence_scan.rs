@@ -23,7 +23,7 @@ pub trait SequenceSink {
 pub struct SequenceScanError {
     /// Number of the line, from 1.
     pub(crate) line: u64,
-    /// What is wrong.
+    /// The problem.
     pub(crate) problem: &'static str,
 }
 

@@ -23,7 +23,7 @@ pub enum AlignmentIndexError {
     Bad {
         /// The index.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         source: BadIndex,
     },
     /// The same of a CRAM's.
@@ -31,7 +31,7 @@ pub enum AlignmentIndexError {
     BadLine {
         /// The index.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         source: BadLine,
     },
 }

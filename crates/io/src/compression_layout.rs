@@ -30,7 +30,7 @@ pub enum LayoutError {
         path: PathBuf,
         /// Where the block starts.
         byte: u64,
-        /// What is wrong.
+        /// The problem.
         source: BgzfError,
     },
 }

@@ -40,7 +40,7 @@ pub enum IndexedFastaError {
     Build {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         source: FaiBuildError,
     },
     /// The index cannot be read.
@@ -56,7 +56,7 @@ pub enum IndexedFastaError {
     Index {
         /// The index.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         source: IndexTextError,
     },
     /// The index is another file's.

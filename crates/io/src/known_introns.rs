@@ -23,7 +23,7 @@ pub enum KnownIntronsError {
         path: PathBuf,
         /// Line, from 1.
         line: u64,
-        /// What is wrong with it.
+        /// The problem.
         source: IntronError,
     },
     /// GTF of which no intron can be made.

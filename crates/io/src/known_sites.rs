@@ -31,7 +31,7 @@ pub enum KnownSitesError {
         path: PathBuf,
         /// Line, from 1.
         line: u64,
-        /// What is wrong with it.
+        /// The problem.
         source: VcfError,
     },
     /// A line of BED is malformed.

@@ -58,7 +58,7 @@ pub enum TextError {
         path: PathBuf,
         /// Where the block starts.
         byte: u64,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
     /// The `.gzi` is malformed.
@@ -66,7 +66,7 @@ pub enum TextError {
     Index {
         /// The index.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         source: IndexTextError,
     },
     /// The `.gzi` is another file's.

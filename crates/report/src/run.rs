@@ -50,7 +50,7 @@ pub struct RunReport {
     /// Lanes of a sheet, with the read groups that they got.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lanes: Vec<LaneReport>,
-    /// What was counted.
+    /// Counts.
     pub counts: Counts,
     /// What became of the qualities of records, where they were recalibrated.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -157,7 +157,7 @@ pub struct StageReport {
 pub struct PlacementReport {
     /// default, local, interleave or replicate.
     pub placement: String,
-    /// Why, in words.
+    /// The cause, in words.
     pub reason: &'static str,
     /// What workers were pinned to: none, node or core.
     pub pinned_to: &'static str,

@@ -91,7 +91,7 @@ impl Place {
 
 /// An error that can end a run.
 pub trait RunError: std::error::Error {
-    /// What kind of failure it is.
+    /// Class of the failure.
     fn class(&self) -> Class;
 
     /// Where it happened: that of the error that this one wraps, where that knows more.

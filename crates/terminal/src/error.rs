@@ -24,7 +24,7 @@ impl<E: RunError + Send + Sync + 'static> From<E> for Error {
 }
 
 impl Error {
-    /// What kind of failure it is.
+    /// Class of the failure.
     #[must_use]
     pub fn class(&self) -> Class {
         self.cause.class()

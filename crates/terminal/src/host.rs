@@ -38,7 +38,7 @@ pub struct Progress {
 pub(crate) struct Failure {
     /// What the process ends with.
     exit_code: u8,
-    /// What kind of failure it is.
+    /// Class of the failure.
     class: &'static str,
     /// What is printed, without the program's name.
     message: String,

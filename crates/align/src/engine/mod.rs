@@ -94,7 +94,7 @@ pub enum EngineError {
     Read {
         /// Its name.
         name: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
 }

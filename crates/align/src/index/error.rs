@@ -20,7 +20,7 @@ pub enum BuildError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// A file of the index could not be written.
@@ -28,7 +28,7 @@ pub enum BuildError {
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// A file of the index could not be made, synced or given its name.

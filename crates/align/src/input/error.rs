@@ -71,7 +71,7 @@ pub enum CohortError {
         first: u8,
         /// What the other says.
         second: u8,
-        /// What to do.
+        /// A hint.
         hint: &'static str,
     },
     /// BAM that holds alignments, sorted by coordinate.
@@ -106,7 +106,7 @@ pub enum CohortError {
         record: u64,
         /// Read name.
         name: String,
-        /// What is wrong.
+        /// The problem.
         source: UmiError,
     },
     /// What the input says of a read cannot be a tag of its records.
@@ -118,7 +118,7 @@ pub enum CohortError {
         record: u64,
         /// Read name.
         name: String,
-        /// What is wrong.
+        /// The problem.
         source: TagError,
     },
 }

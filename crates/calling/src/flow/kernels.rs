@@ -90,7 +90,7 @@ pub struct MethylationKernel {
     pub outcomes: Option<Cutoff>,
 }
 
-/// What a worker keeps.
+/// Scratch of a worker.
 #[derive(Default)]
 pub struct MethylationScratch {
     events: EventScratch,
@@ -206,7 +206,7 @@ pub struct EventalignKernel {
     pub region: Option<RangeInclusive<u64>>,
 }
 
-/// What a worker keeps.
+/// Scratch of a worker.
 #[derive(Default)]
 pub struct EventalignScratch {
     events: EventScratch,

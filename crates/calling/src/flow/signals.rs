@@ -339,7 +339,7 @@ struct OpenFiles {
     clock: u64,
 }
 
-/// What a worker keeps.
+/// Scratch of a worker.
 #[derive(Default)]
 pub(crate) struct SignalScratch {
     decode: DecodeScratch,

@@ -26,7 +26,7 @@ pub struct TrainingKernel {
     pub region: Option<RangeInclusive<u64>>,
 }
 
-/// What a worker keeps.
+/// Scratch of a worker.
 #[derive(Default)]
 pub struct TrainingScratch {
     events: EventScratch,

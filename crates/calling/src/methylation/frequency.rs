@@ -82,7 +82,7 @@ pub enum FrequencyError {
         path: PathBuf,
         /// Line, from 1.
         line: u64,
-        /// What is wrong with it.
+        /// The problem.
         source: TableError,
     },
     /// There is no header line.

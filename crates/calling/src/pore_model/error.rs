@@ -35,7 +35,7 @@ pub enum ModelError {
     Line {
         /// Its number.
         line: usize,
-        /// What is wrong with it.
+        /// The problem.
         defect: LineDefect,
     },
     /// A text ends without some of its k-mers.
@@ -101,7 +101,7 @@ pub enum ModelError {
     Array {
         /// Its name.
         array: &'static str,
-        /// What is wrong with it.
+        /// The problem.
         why: &'static str,
     },
 }

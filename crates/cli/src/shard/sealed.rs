@@ -78,7 +78,7 @@ impl SealedValues {
     /// Opens a file and reads it once, for its checksum.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The problem.
     pub(super) fn open(path: &Path, kind: &str) -> Result<Self, String> {
         let words = |error: io::Error| error.to_string();
         let mut file = File::open(path).map_err(words)?;
@@ -154,7 +154,7 @@ pub(super) fn sealed_json(value: &impl Serialize) -> seqloom_terminal::Result<St
 /// What [`sealed_json`] was made of.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The problem.
 pub(super) fn unsealed_json<T: DeserializeOwned>(text: &[u8]) -> Result<T, String> {
     let rest = text.strip_prefix(SEAL.as_bytes()).and_then(|rest| rest.split_at_checked(64));
     let (digest, rest) = rest.ok_or("it does not begin with its SHA-256")?;

@@ -46,7 +46,7 @@ impl ContainerHead {
     /// Parses a header; `None` if more bytes are needed first.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The problem.
     pub fn parse(bytes: &[u8]) -> Result<Option<Self>, Problem> {
         match Self::parse_whole(bytes) {
             Err(Problem::Ends(_)) if bytes.len() < MOST_HEAD_BYTES => Ok(None),
@@ -88,7 +88,7 @@ impl ContainerHead {
 /// The text of the SAM header, from the body of the first container; at most `most` bytes.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The problem.
 pub fn header_text(head: &ContainerHead, body: &[u8], most: usize) -> Result<Vec<u8>, Fault> {
     let mut cursor = Cursor::new(body, "the container of the header");
     let block = Block::read(&mut cursor, head.head_bytes)?;

@@ -6,7 +6,7 @@
 pub struct Fault {
     /// Offset from the start of the container's header.
     pub byte: usize,
-    /// What is wrong.
+    /// The problem.
     pub problem: Problem,
 }
 
@@ -60,7 +60,7 @@ pub enum Problem {
     Record {
         /// From 1.
         record: u32,
-        /// What is wrong with it.
+        /// The problem.
         problem: Box<Problem>,
     },
     /// The bases of a sequence are needed and not there.

@@ -24,7 +24,7 @@ impl Wants {
     /// Those of a container.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The problem.
     pub fn of(head: &ContainerHead, body: &[u8]) -> Result<Self, Fault> {
         let (mut wants, mut cursor) = (Self::default(), Cursor::new(body, "a container"));
         let mut inflater = Inflater::default();

@@ -14,7 +14,7 @@ pub enum HeaderError {
     Line {
         /// Line number, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The problem.
         fault: LineFault,
     },
     /// A line handed to [`Header::add_read_group`](super::Header::add_read_group) is malformed.
@@ -49,7 +49,7 @@ pub enum HeaderError {
         index: usize,
         /// The name.
         name: String,
-        /// What is wrong with it.
+        /// The problem.
         fault: SequenceNameFault,
     },
     /// Name or length of a reference in the BAM's list is unusable.
@@ -92,7 +92,7 @@ pub enum LineFault {
     BadName {
         /// The name.
         name: String,
-        /// What is wrong with it.
+        /// The problem.
         fault: SequenceNameFault,
     },
     /// A NUL.

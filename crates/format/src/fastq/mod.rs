@@ -178,7 +178,7 @@ impl fmt::Display for Byte {
 /// The first malformed record of a chunk of text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Defect {
-    /// What is wrong.
+    /// The problem.
     pub kind: DefectKind,
     /// Records before it, from the chunk's start.
     pub record: u64,

@@ -23,7 +23,7 @@ pub enum Hdf5Error {
     Truncated {
         /// Which structure.
         what: &'static str,
-        /// Where it starts.
+        /// Its start.
         address: u64,
         /// What it claims to need.
         length_bytes: u64,
@@ -33,9 +33,9 @@ pub enum Hdf5Error {
     Malformed {
         /// Which structure.
         what: &'static str,
-        /// Where it starts.
+        /// Its start.
         address: u64,
-        /// What is wrong with it.
+        /// The problem.
         why: &'static str,
     },
     /// A structure is not what its checksum was made of.
@@ -43,7 +43,7 @@ pub enum Hdf5Error {
     Checksum {
         /// Which structure.
         what: &'static str,
-        /// Where it starts.
+        /// Its start.
         address: u64,
     },
     /// Part of HDF5 that FAST5 files do not use.
@@ -73,7 +73,7 @@ pub enum Hdf5Error {
     Vbz {
         /// Where the chunk starts.
         address: u64,
-        /// What is wrong.
+        /// The problem.
         source: VbzError,
     },
 }

@@ -37,7 +37,7 @@ pub enum Pod5FormatError {
     /// Something contradicts the format.
     #[error("damaged: {what} (byte {at})")]
     Malformed {
-        /// What is wrong.
+        /// The problem.
         what: &'static str,
         /// Near which byte of the file.
         at: u64,
@@ -45,7 +45,7 @@ pub enum Pod5FormatError {
     /// A value contradicts the format.
     #[error("damaged: {what} in column {column}, row {row} of the batch at byte {at}")]
     Value {
-        /// What is wrong.
+        /// The problem.
         what: &'static str,
         /// Name of the column.
         column: String,
@@ -73,7 +73,7 @@ pub enum Pod5FormatError {
     Row {
         /// Number of the row in the signal table.
         row: u64,
-        /// Why.
+        /// The cause.
         source: super::row::RowError,
     },
 }

@@ -8,7 +8,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{what} at byte {at} of a FlatBuffer")]
 pub struct FlatError {
-    /// What is wrong.
+    /// The problem.
     pub(crate) what: &'static str,
     /// Where in the buffer.
     pub(crate) at: usize,

@@ -57,7 +57,7 @@ pub enum SamError {
     BadAux {
         /// Its start.
         text: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: &'static str,
     },
 }

@@ -39,7 +39,7 @@ pub enum HeaderError {
     Line {
         /// Number of the line.
         line: usize,
-        /// What is wrong with it.
+        /// The problem.
         defect: LineDefect,
     },
     /// A header that must not be written.

@@ -47,9 +47,9 @@ impl Consumer {
 pub struct ContainerFault {
     /// Offset from its start.
     pub byte: u64,
-    /// What is wrong.
+    /// The problem.
     pub problem: String,
-    /// What to do.
+    /// A hint.
     pub hint: Option<&'static str>,
 }
 
@@ -88,7 +88,7 @@ pub struct BadContainer {
     pub container: u64,
     /// Offset in the input where it begins.
     pub start: u64,
-    /// What is wrong.
+    /// The problem.
     pub fault: ContainerFault,
 }
 

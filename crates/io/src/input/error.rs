@@ -15,7 +15,7 @@ pub enum InputError {
     Open {
         /// The input.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// The operating system failed to read.
@@ -25,7 +25,7 @@ pub enum InputError {
         path: PathBuf,
         /// Offset in the file, compressed as it is.
         byte: u64,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// The content is not of a format that is read here.
@@ -35,7 +35,7 @@ pub enum InputError {
         path: PathBuf,
         /// What it is.
         problem: String,
-        /// What to do.
+        /// A hint.
         hint: &'static str,
     },
     /// Compressed data are truncated or corrupt.
@@ -45,7 +45,7 @@ pub enum InputError {
         path: PathBuf,
         /// Offset in the compressed file at or shortly before the fault.
         byte: u64,
-        /// What is wrong.
+        /// The problem.
         problem: String,
         /// The input ends where it may not; all before that is good.
         is_truncation: bool,

@@ -35,7 +35,7 @@ pub struct AtomicFileError {
     pub(crate) action: &'static str,
     /// On which file or folder.
     pub path: PathBuf,
-    /// What the system said.
+    /// The error of the operating system.
     pub(crate) source: io::Error,
 }
 

@@ -38,7 +38,7 @@ pub enum SpillError {
     Create {
         /// Where.
         folder: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// Every folder is full; this is the last one tried.
@@ -52,7 +52,7 @@ pub enum SpillError {
     Write {
         /// Where.
         folder: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// Reading failed.
@@ -60,7 +60,7 @@ pub enum SpillError {
     Read {
         /// Where.
         folder: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// What was read is not what was written.

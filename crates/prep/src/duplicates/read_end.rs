@@ -25,7 +25,7 @@ pub enum ReadEndError {
         template: u64,
         /// Record of the template, from 0.
         record: usize,
-        /// What is wrong with it.
+        /// The problem.
         source: BarcodeError,
     },
     /// The name is used for more than one template.

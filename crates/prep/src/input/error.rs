@@ -61,7 +61,7 @@ pub enum IngestError {
         record: u64,
         /// Its name.
         name: String,
-        /// What is wrong.
+        /// The problem.
         error: Box<IngestError>,
     },
     /// A step failed.

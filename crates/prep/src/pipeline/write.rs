@@ -137,7 +137,7 @@ impl<'a> Writing<'a> {
         self.metrics.so_far()
     }
 
-    /// What was counted.
+    /// Counts.
     #[must_use]
     pub fn into_metrics(self) -> GatheredMetrics {
         self.metrics.into_metrics()

@@ -144,7 +144,7 @@ pub enum StepError {
         step: &'static str,
         /// Name of the read.
         read: String,
-        /// What is wrong.
+        /// The problem.
         source: Box<StepError>,
     },
 }

@@ -30,7 +30,7 @@ const LINES: Style<'static> = Style {
 /// More bars than these are drawn as a line.
 const MOST_BARS: usize = 110;
 
-/// What was counted.
+/// Counts.
 pub struct Findings<'a> {
     /// Flags.
     pub tally: &'a Tally,

@@ -51,7 +51,7 @@ pub struct Plan {
     pub pin: PinLevel,
     /// Whether huge pages of the index are prevented.
     pub small_pages: bool,
-    /// Why, in words.
+    /// The cause, in words.
     pub reason: &'static str,
 }
 

@@ -20,7 +20,7 @@ pub use limits::Limits;
 pub struct TopologyError {
     /// The file.
     pub(crate) path: PathBuf,
-    /// What is wrong with it.
+    /// The problem.
     pub(crate) message: String,
 }
 

@@ -15,7 +15,7 @@ pub struct Fault {
     pub read_id: Option<Vec<u8>>,
     /// Where the record begins in the file, for formats that have records.
     pub offset: Option<u64>,
-    /// What is wrong.
+    /// The problem.
     pub reason: String,
     /// How much is lost by it.
     pub loss: Loss,

@@ -40,7 +40,7 @@ impl Located {
     }
 }
 
-/// What a worker keeps.
+/// Scratch of a worker.
 #[derive(Default)]
 pub struct LocateScratch {
     decode: DecodeScratch,

@@ -27,7 +27,7 @@ const MAX_LABELS: usize = 255;
 pub struct UnionError {
     /// The file.
     pub path: PathBuf,
-    /// What is wrong with it.
+    /// The problem.
     pub misfit: Misfit,
 }
 

@@ -28,7 +28,7 @@ pub struct Skimmed {
     pub tally: Tally,
 }
 
-/// What a worker keeps.
+/// Scratch of a worker.
 #[derive(Default)]
 pub struct SkimScratch {
     decode: DecodeScratch,

@@ -26,7 +26,7 @@ pub enum IndexFileError {
     Malformed {
         /// The index.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         source: IndexError,
     },
     /// It is of another version than the file: slow5lib takes it for another file's.

@@ -108,7 +108,7 @@ pub enum StoreError {
     Malformed {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         reason: String,
     },
 }
@@ -267,7 +267,7 @@ pub trait SignalStore: Send + Sync {
     /// Decodes one read.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The problem.
     fn decode(
         &self,
         scratch: &mut DecodeScratch,
@@ -279,7 +279,7 @@ pub trait SignalStore: Send + Sync {
     /// As [`SignalStore::decode`], but for the samples; gives their number.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The problem.
     fn decode_without_samples(
         &self,
         scratch: &mut DecodeScratch,
@@ -304,7 +304,7 @@ pub trait SignalStore: Send + Sync {
     /// Only the id of a read, as cheaply as it can be had.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The problem.
     fn read_id(
         &self,
         scratch: &mut DecodeScratch,

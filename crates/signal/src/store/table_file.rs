@@ -75,7 +75,7 @@ pub trait Fast5Table: Send + Sync {
     /// Reads one.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The problem.
     fn read(&self, index: usize, read: &mut SignalRead) -> Result<(), ReadError>;
 }
 

@@ -77,7 +77,7 @@ pub enum IndexError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// A line of `.ann` or `.amb` is not what it should be.
@@ -87,7 +87,7 @@ pub enum IndexError {
         path: PathBuf,
         /// Line, counted from 1.
         line: u64,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
     /// A binary file has the wrong size, or holds what cannot be.

@@ -70,7 +70,7 @@ pub enum FastTableError {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// It is not such a file, or another version's.

@@ -52,7 +52,7 @@ impl RecordBlock {
 /// A malformed record in a block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Defect {
-    /// What is wrong.
+    /// The problem.
     pub(crate) problem: Problem,
     /// Records of the block before it.
     pub(crate) record: u64,

@@ -30,7 +30,7 @@ pub enum AlignmentError {
     Header {
         /// The input.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         source: HeaderError,
     },
     /// The file does not end with the empty block that complete ones end with.
@@ -41,7 +41,7 @@ pub enum AlignmentError {
         path: PathBuf,
         /// Size of the file.
         byte: u64,
-        /// What is wrong.
+        /// The problem.
         problem: &'static str,
     },
     /// An index says that a record begins where none can.
@@ -93,9 +93,9 @@ pub struct MalformedRecord {
     pub record: u64,
     /// Name of the read as far as it is known.
     pub name: Option<String>,
-    /// Where it starts.
+    /// Its start.
     pub place: RecordPlace,
-    /// What is wrong with it.
+    /// The problem.
     pub(crate) problem: Problem,
 }
 
@@ -167,7 +167,7 @@ pub(crate) enum Problem {
     Compressed {
         /// Offset in the file, compressed as it is.
         byte: u64,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
     /// The container of a CRAM.

@@ -66,7 +66,7 @@ impl InputBlock {
 /// A malformed record in a block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Defect {
-    /// What is wrong.
+    /// The problem.
     pub(crate) problem: Problem,
     /// Records of the block before it.
     pub record: u64,

@@ -106,9 +106,9 @@ pub struct Malformed {
     pub name: Option<String>,
     /// Name of the read before, where the record itself has none.
     pub after: Option<String>,
-    /// What is wrong.
+    /// The problem.
     pub problem: String,
-    /// What to do, where there is something.
+    /// A hint, if there is one.
     pub hint: Option<&'static str>,
 }
 

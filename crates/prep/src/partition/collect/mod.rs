@@ -41,7 +41,7 @@ pub enum CollectError {
     Record {
         /// Template ordinal, from 0.
         template: u64,
-        /// What is wrong.
+        /// The problem.
         source: RecordError,
     },
     /// More records than their ordinals can distinguish.

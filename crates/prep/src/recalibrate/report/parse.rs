@@ -29,7 +29,7 @@ pub enum ReportError {
     Line {
         /// Line, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
     /// A table that every recalibration report has is missing.

@@ -15,7 +15,7 @@ pub struct Fast5Error {
     pub read: Option<String>,
     /// Address of the object in the file, where the problem does not name one itself.
     pub address: Option<u64>,
-    /// What is wrong.
+    /// The problem.
     pub problem: Fast5Problem,
 }
 
@@ -33,7 +33,7 @@ fn place(read: Option<&str>, address: Option<u64>) -> String {
     read + &address
 }
 
-/// What is wrong.
+/// The problem.
 #[derive(Debug, thiserror::Error)]
 pub enum Fast5Problem {
     /// The container is damaged or uses more of HDF5 than FAST5 does.

@@ -15,7 +15,7 @@ pub(crate) enum Pod5Error {
     File {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: Box<Pod5FormatError>,
     },
     /// A run of the file does not say what every read of it needs.
@@ -51,7 +51,7 @@ pub(crate) enum Pod5Error {
         index: usize,
         /// Its id.
         read_id: String,
-        /// Why.
+        /// The cause.
         source: Box<Pod5ReadError>,
     },
 }
