@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use seqloom_format::bam::{Header, Reference};
-use seqloom_io::{AtomicFile, known_sites, reference, text};
+use seqloom_format::bam::Header;
+use seqloom_io::{AtomicFile, known_sites, text};
 use seqloom_prep::finish::{CountingPassOptions, StoredRecords};
 use seqloom_prep::input::ReferenceSequences;
 use seqloom_prep::partition::Backing;
@@ -423,20 +423,4 @@ fn hint(error: &RecalibrationError, groups: ReadGroupsFrom<'_>) -> String {
         ) => format!("; give {} a column platform, with ILLUMINA for example", path.display()),
         _ => String::new(),
     }
-}
-
-/// The bases of the reference, in the order of the header.
-///
-/// # Errors
-/// When the file does not hold what the header says.
-pub(crate) fn load_reference(
-    path: &Path,
-    references: &[Reference],
-) -> seqloom_terminal::Result<ReferenceSequences> {
-    Ok(ReferenceSequences::new(reference::load(path, references)?))
-}
-
-/// Memory that the bases of a reference take.
-pub(crate) fn reference_bytes(references: &[Reference]) -> u64 {
-    references.iter().map(|reference| u64::from(reference.length)).sum()
 }

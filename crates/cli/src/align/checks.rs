@@ -36,9 +36,8 @@ pub(crate) fn check_options(
     lanes: &LaneSpecs,
 ) -> seqloom_terminal::Result<()> {
     check_files(arguments, lanes)?;
-    let metrics = arguments.output.metrics_request();
     let is_cram = arguments.output.is_cram();
-    let is_compared = arguments.recalibration.counts() || metrics.wants_reference() || is_cram;
+    let is_compared = arguments.recalibration.counts() || arguments.output.needs_reference();
     let (first, second) = (arguments.first.as_deref(), arguments.second.as_deref());
     let is_stdin = |path: Option<&Path>| path == Some(Path::new("-"));
     refuse_first(&[
@@ -52,7 +51,7 @@ pub(crate) fn check_options(
             "--no-sort streams records before covariates are counted; leave one out",
         ),
         (
-            arguments.no_sort && !metrics.is_empty(),
+            arguments.no_sort && !arguments.output.metrics_request().is_empty(),
             "--no-sort streams records, and --metrics and --html count sorted ones; leave one out",
         ),
         (

@@ -28,7 +28,7 @@ use super::outcomes::Outcomes;
 use crate::output::cram;
 use crate::output::files::OutputFiles;
 use crate::output::run::Run;
-use crate::recalibration::{Recalibration, load_reference};
+use crate::recalibration::Recalibration;
 
 /// All that a run was resolved to: options, header, inputs, memory, output.
 pub(crate) struct Job<'a> {
@@ -309,7 +309,7 @@ fn compares(arguments: &AlignArguments, metrics: MetricsRequest, console: &Conso
     let is_at_hand = arguments.reference_fasta.is_some() || arguments.fasta().is_file();
     if metrics.wants_reference() && !is_at_hand {
         console.info(&format!(
-            "align: {} is no FASTA, so metrics have neither mismatches nor GC bias; \
+            "align: {} is not a FASTA file, so metrics have neither mismatches nor GC bias; \
              --reference-fasta names one",
             arguments.fasta().display()
         ));
@@ -328,17 +328,17 @@ fn check_reference(
         let fasta = arguments.fasta();
         if !fasta.is_file() {
             return Err(UsageError(format!(
-                "{} is no FASTA, and CRAM wants the bases of the reference; --reference-fasta \
-                 names one",
+                "{} is not a FASTA file, and CRAM needs the bases of the reference; \
+                 --reference-fasta names one",
                 fasta.display()
             ))
             .into());
         }
-        let sequences = cram::load_reference(fasta, header.references())?;
+        let sequences = arguments.output.load_reference(fasta, header.references())?;
         return cram::set_digests(header, &sequences, fasta);
     }
     if compares || arguments.recalibration.counts() {
-        drop(load_reference(arguments.fasta(), header.references())?);
+        drop(arguments.output.load_reference(arguments.fasta(), header.references())?);
     }
     Ok(())
 }

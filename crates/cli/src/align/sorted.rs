@@ -27,11 +27,10 @@ use super::job::Job;
 use super::outcomes::Judged;
 use super::sinks::SortedSink;
 use super::summary::ingest_stages;
-use crate::output::cram;
 use crate::output::progress;
+use crate::output::reference::reference_bytes;
 use crate::output::resume::Kept;
 use crate::output::summary::{Duplicates, Summary};
-use crate::recalibration::{load_reference, reference_bytes};
 
 /// Weights of phases: shares of the wall time of 100,000 pairs 2x150 with 2 threads, level 6.
 const PHASES: [progress::Phase; 3] = [("align", 80.0), ("duplicates", 1.0), ("write", 19.0)];
@@ -132,22 +131,19 @@ impl PipelineCallbacks for Aligned<'_, '_> {
         records: &StoredRecords<'_>,
     ) -> seqloom_terminal::Result<Arc<ReferenceSequences>> {
         let job = self.job;
-        let is_cram = job.arguments.output.is_cram();
-        if !job.finish.compares && !job.arguments.recalibration.counts() && !is_cram {
+        let output = &job.arguments.output;
+        let counts = job.arguments.recalibration.counts();
+        if !job.finish.compares && !counts && !output.is_cram() {
             return Ok(Arc::default());
         }
         let references = job.header.references();
-        let encoders = if is_cram { cram::encoder_bytes(job.run.computing_threads()) } else { 0 };
-        let bytes = reference_bytes(references) + encoders;
+        let bytes = reference_bytes(references) + output.encoder_bytes(job.run.computing_threads());
         if let Some(placed) = records.stores.first() {
             placed.spill_for(bytes, &mut StoreScratch::new()?)?;
         }
         let charge = records.backing.ledger.charge(bytes);
-        let bases = match is_cram {
-            true => cram::load_reference(job.arguments.fasta(), references),
-            false => load_reference(job.arguments.fasta(), references),
-        };
-        Ok(Arc::new(bases?.charged(charge)))
+        let bases = output.load_reference(job.arguments.fasta(), references)?;
+        Ok(Arc::new(bases.charged(charge)))
     }
 
     fn count(

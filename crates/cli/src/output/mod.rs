@@ -8,6 +8,7 @@ pub(crate) mod index;
 mod metrics;
 mod page;
 pub(crate) mod progress;
+pub(crate) mod reference;
 pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod stripes;

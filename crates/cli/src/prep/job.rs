@@ -110,7 +110,7 @@ impl<'a> Job<'a> {
                 + input_bytes
                 + recalibration.as_ref().map_or(0, |it| it.memory_bytes(&header))
                 + metrics_bytes(arguments, run.threads, &header)
-                + encoder_bytes(arguments, run.threads),
+                + arguments.output.encoder_bytes(run.threads),
             header_bytes: header_bytes(&header, run.threads),
         };
         let floor_bytes = demand.floor_bytes();
@@ -206,11 +206,6 @@ fn describe(header: &mut Header, arguments: &PrepArguments) {
 fn metrics_bytes(arguments: &PrepArguments, threads: NonZeroUsize, header: &Header) -> u64 {
     let (groups, sequences) = (header.read_groups().len(), header.references().len());
     arguments.output.metrics_request().memory_bytes(threads, groups, sequences)
-}
-
-/// What encoders of CRAM take.
-fn encoder_bytes(arguments: &PrepArguments, threads: NonZeroUsize) -> u64 {
-    if arguments.output.is_cram() { cram::encoder_bytes(threads) } else { 0 }
 }
 
 /// Refuses outputs that are inputs, or one another.
@@ -384,7 +379,7 @@ fn reference(
     let references = header.references();
     if arguments.output.is_cram() && !references.is_empty() {
         let missing = || UsageError("CRAM output needs --reference FASTA".to_owned());
-        let sequences = cram::load_reference(path.ok_or_else(missing)?, references)?;
+        let sequences = arguments.output.load_reference(path.ok_or_else(missing)?, references)?;
         return Ok((Arc::new(sequences), Arc::default()));
     }
     let is_needed = arguments.mismatch_tags().is_some() || arguments.recalibration.counts();

@@ -23,8 +23,9 @@ use crate::align::AlignArguments;
 use crate::align::memory::PROGRAM_BYTES;
 use crate::output::at_path;
 use crate::output::files::OutputFiles;
+use crate::output::reference::reference_bytes;
 use crate::output::run::{MIN_CHUNK_BYTES, Run, header_bytes};
-use crate::recalibration::{Recalibration, reference_bytes};
+use crate::recalibration::Recalibration;
 
 /// What the counts of a range are called inside.
 const COUNTS: &str = "counts";

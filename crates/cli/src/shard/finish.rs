@@ -16,10 +16,9 @@ use super::folder::{Clock, NewFile, RunFolder};
 use super::loaded::Loaded;
 use super::sealed::write_sealed;
 use super::task::ShardTask;
-use crate::output::cram::encoder_bytes;
 use crate::output::files::OutputFiles;
+use crate::output::reference::reference_bytes;
 use crate::output::run::MIN_CHUNK_BYTES;
-use crate::recalibration::reference_bytes;
 
 /// What `.parts` is called inside.
 pub(crate) const PARTS: &str = "parts";
@@ -43,16 +42,13 @@ pub(crate) fn run(arguments: &RangeArguments, console: &Console) -> seqloom_term
     let compares = requested.wants_reference() && loaded.has_fasta();
     let is_cram = loaded.align.output.is_cram();
     let wants_bases = compares || is_cram;
-    let encoders = if is_cram { encoder_bytes(loaded.run.computing_threads()) } else { 0 };
+    let encoders = loaded.align.output.encoder_bytes(loaded.run.computing_threads());
     let fixed_bytes = metrics_bytes(&loaded, requested, wants_bases) + encoders;
     let backing =
         loaded.backing(loaded.marks_bytes() + fixed_bytes + count::applier_bytes(&loaded))?;
     let marks = loaded.marks()?;
     let applier = count::applier(&loaded)?;
-    let bases = match is_cram {
-        true => Some(loaded.cram_reference()?),
-        false => compares.then(|| loaded.reference()).transpose()?,
-    };
+    let bases = wants_bases.then(|| loaded.reference()).transpose()?;
     let stores = loaded.exchanges.records(&backing, MIN_CHUNK_BYTES as usize, |_, _| true)?;
     let stores = stores.each_ref();
     let records = StoredRecords { stores: &stores, backing: &backing, marks: marks.as_ref() };

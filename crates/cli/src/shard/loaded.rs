@@ -21,9 +21,8 @@ use super::sealed::hex;
 use super::task::ShardTask;
 use crate::align::AlignArguments;
 use crate::align::memory::{MIN_STORE_BYTES, PROGRAM_BYTES, WORKER_BYTES};
+use crate::output::at_path;
 use crate::output::run::{Run, header_bytes};
-use crate::output::{at_path, cram};
-use crate::recalibration::load_reference;
 
 /// What [`read_sealed`](RunFolder::read_sealed) gets of a part of the marks.
 pub(crate) const MARKS: &str = "marks";
@@ -218,16 +217,7 @@ impl<'a> Loaded<'a> {
     /// It has changed, or cannot be read.
     pub(crate) fn reference(&self) -> seqloom_terminal::Result<ReferenceSequences> {
         check_files(&self.folder, |path| path == self.align.fasta())?;
-        load_reference(self.align.fasta(), self.header.references())
-    }
-
-    /// The same as CRAM refers to it.
-    ///
-    /// # Errors
-    /// As [`Loaded::reference`].
-    pub(crate) fn cram_reference(&self) -> seqloom_terminal::Result<ReferenceSequences> {
-        check_files(&self.folder, |path| path == self.align.fasta())?;
-        cram::load_reference(self.align.fasta(), self.header.references())
+        self.align.output.load_reference(self.align.fasta(), self.header.references())
     }
 
     /// Whether duplicates are marked.
