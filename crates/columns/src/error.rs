@@ -27,10 +27,10 @@ pub enum ColumnsError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A read of raw signal is bad.
-    #[error("{0}")]
+    #[error(transparent)]
     Fault(Box<Fault>),
     /// A record has a value that its column cannot hold.
-    #[error("{0}")]
+    #[error(transparent)]
     Value(Box<BadValue>),
     /// Inputs do not go together.
     #[error("{}: {problem}", path.display())]

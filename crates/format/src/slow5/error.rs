@@ -206,7 +206,7 @@ pub enum RecordError {
     #[error("{0} has a value that SLOW5 text cannot hold")]
     NoText(String),
     /// A read id that must not be written.
-    #[error("{0}")]
+    #[error(transparent)]
     ReadId(#[from] ReadIdError),
 }
 

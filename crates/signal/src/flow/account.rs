@@ -57,6 +57,8 @@ impl fmt::Display for Fault {
     }
 }
 
+impl std::error::Error for Fault {}
+
 /// Counts of what was read and what was lost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Account {

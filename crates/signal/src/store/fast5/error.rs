@@ -134,7 +134,7 @@ pub enum Fast5Problem {
     #[error("{0} is missing")]
     Missing(&'static str),
     /// A read id that no read may have.
-    #[error("{0}")]
+    #[error(transparent)]
     ReadId(#[from] ReadIdError),
     /// Labels of an enum that SLOW5 cannot keep, or a value without a label.
     #[error(

@@ -83,7 +83,7 @@ pub enum Fast5WriteError {
     )]
     Duplicate(String),
     /// A read id that no read may have.
-    #[error("{0}")]
+    #[error(transparent)]
     ReadId(#[from] ReadIdError),
     /// A value that the attribute's type in FAST5 cannot hold.
     #[error(
