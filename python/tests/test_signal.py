@@ -102,7 +102,7 @@ class Bare(Signal):
         self.assertEqual(missing.exception.file, str(self.folder / "none.pod5"))
         other = self.folder / "other.pod5"
         other.write_bytes(b"not signal at all")
-        with self.assertRaisesRegex(seqloom.InputError, "no file of raw signal"):
+        with self.assertRaisesRegex(seqloom.InputError, "not a file of raw signal"):
             seqloom.SignalFile(other)
         with self.assertRaises(ValueError):
             seqloom.SignalFile(other, errors="ignore")  # type: ignore[arg-type]

@@ -343,7 +343,7 @@ mod tests {
             assert!(error.line == line && error.problem.contains(problem), "{error}");
         }
         t(b"", 0, "no sequence");
-        t(b"ACGT\n", 1, "no FASTA");
+        t(b"ACGT\n", 1, "not FASTA");
         t(b"> a\nAC\n", 1, "without a name");
         t(b">a\nAC\n>a y\nAC\n", 3, "twice");
         t(b">a\nAC\nA\nAC\n", 4, "differ");

@@ -339,8 +339,8 @@ fn what_cram_cannot_be_is_refused_before_anything_is_written() {
     );
     refused("prep m5.sam -o x.cram --reference ref.fa", 3, &["ref.fa: sequence c", stated, other]);
     refused("prep in.sam -o x.cram --reference ref.fa --write-index bai", 2, &[".crai"]);
-    refused("prep in.sam -o x.bam --cram-keep-md", 2, &["--cram-keep-md is for CRAM"]);
-    refused("prep in.sam -o x.bam --cram-version 3.1", 2, &["--cram-version is for CRAM"]);
+    refused("prep in.sam -o x.bam --cram-keep-md", 2, &["--cram-keep-md needs CRAM output"]);
+    refused("prep in.sam -o x.bam --cram-version 3.1", 2, &["--cram-version needs CRAM output"]);
     let align = align_small().join(" ");
     for (options, word) in [
         ("-o x.cram --no-sort --no-mark-duplicates", "--no-sort"),

@@ -193,7 +193,7 @@ fn folders_are_walked_and_leftovers_of_macos_passed_over() {
     fs::write(at("in/empty.fast5"), b"").unwrap();
     let line = format!("convert {} -o {}", at("in").display(), at("x.blow5").display());
     let ran = signal_line(&line).fails_with(3);
-    ran.says(&["1 files named ._*", "empty.fast5", "no file of raw signal", "1 whole files"]);
+    ran.says(&["1 files named ._*", "empty.fast5", "not a file of raw signal", "1 whole files"]);
     let stats = signal_line(&format!("stats {}", at("x.blow5").display())).ok().text();
     assert!(stats.contains("number of records\t10\n"), "{stats}");
 }
