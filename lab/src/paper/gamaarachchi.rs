@@ -60,11 +60,11 @@ const SHOWN: [Shown; 3] = [
 ];
 
 const READING_NOTE: &str = "Every read once, in a shuffled order. Times are of whole processes, \
-    the fastest of the repeats. A modelled storage can serve its servers by their time for one \
-    request. Of a real disk, and of the page cache, what is possible is taken to be the most reads \
-    a second that any number of workers had of the same bytes without looking into them, by \
-    threads or by io_uring, where that was measured. Reached: by whole processes, whose start is \
-    in their time.";
+    the fastest of the repeats. A modelled storage can serve as many requests a second as it has \
+    servers, divided by the seconds of one request. Of a real disk, and of the page cache, what is \
+    possible is taken to be the most reads a second that any number of workers had of the same \
+    bytes without looking into them, by threads or by io_uring, where that was measured. Reached: \
+    by whole processes, whose start is in their time.";
 
 impl Sources {
     /// The page, of the figures that `is_wanted` by their labels.
