@@ -323,9 +323,10 @@ fn whole_identity(options: Vec<Part>, files: &[PathBuf]) -> seqloom_terminal::Re
             false => Fingerprint::of(path).map_err(|error| InputError::read(path, &error))?,
         };
         let Some(fingerprint) = fingerprint else {
-            return Err(
-                UsageError(format!("--resume needs regular files, and {name} is not one")).into()
-            );
+            return Err(UsageError(format!(
+                "--resume needs files that can be read again, and {name} is not one"
+            ))
+            .into());
         };
         identity.push(Part { name: format!("file {name}"), value: fingerprint.to_string() });
     }

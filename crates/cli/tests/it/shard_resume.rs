@@ -263,7 +263,7 @@ fn what_is_not_possible_is_refused_and_leaves_nothing() {
         small_pairs().first.display(),
         env!("CARGO_BIN_EXE_seqloom"),
     ));
-    run(&mut command).fails_with(2).says(&["no regular file"]);
+    run(&mut command).fails_with(2).says(&["not a regular file"]);
     let broken = here.path().join("broken.fq");
     fs::write(&broken, "@a\nACGT\n+\nIII\n").unwrap();
     let mut command = seqloom(["align", "--resume", "-o", out, reference]);

@@ -295,7 +295,7 @@ fn options_of_umis_that_cannot_be_meant() {
     t("--umi comment:0", &["comment:N"]);
     t("--umi read1:8M+S", &["8M+S", "one T"]);
     t("--umi read1:+M", &["the length of a UMI"]);
-    t("--umi read1:8X+T", &["no read structure"]);
+    t("--umi read1:8X+T", &["not a read structure"]);
     t("--umi read1:+T", &["no structure has an M"]);
     t("--umi read1:2M+T,read2:2M+T", &["two files"]);
     t("--umi read1:2M+T -p", &["--umi", "-p"]);
