@@ -265,7 +265,7 @@ mod tests {
         t("@a\nAC\n+\nI\n", 4, "truncated");
         t("@a\nAC\n", 2, "truncated");
         t("@a", 1, "truncated");
-        t(">a\nA C\n", 2, "no base");
+        t(">a\nA C\n", 2, "not a base");
     }
 
     proptest! {
