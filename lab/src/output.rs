@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use crate::experiment::LabError;
 use crate::table::Table;
@@ -198,6 +199,26 @@ pub(crate) fn load_average() -> f64 {
     text.split(' ').next().and_then(|load| load.parse().ok()).unwrap_or(f64::NAN)
 }
 
+/// Mean number of threads of other programs that are ready to run now, over some seconds, on the
+/// whole machine. The load average would count what this program itself has run just before.
+pub(crate) fn ready_threads_of_others() -> f64 {
+    let mut others = Vec::new();
+    for _ in 0..READY_SAMPLES {
+        std::thread::sleep(BETWEEN_SAMPLES);
+        let text = fs::read_to_string("/proc/stat").unwrap_or_default();
+        others.extend(ready_threads(&text).map(|ready| ready.saturating_sub(1)));
+    }
+    if others.is_empty() { 0.0 } else { others.iter().sum::<u64>() as f64 / others.len() as f64 }
+}
+
+const READY_SAMPLES: u32 = 30;
+const BETWEEN_SAMPLES: Duration = Duration::from_millis(100);
+
+/// `procs_running` of `/proc/stat`: threads that run or are ready to, the reader's among them.
+fn ready_threads(stat: &str) -> Option<u64> {
+    stat.lines().find_map(|line| line.strip_prefix("procs_running "))?.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -206,6 +227,15 @@ mod tests {
     fn numbers_are_short() {
         let all = [1234.6, 99.95, 9.876, 0.05012, f64::NAN].map(short);
         assert_eq!(all, ["1235", "100.0", "9.88", "0.050", "-"]);
+    }
+
+    #[test]
+    fn ready_threads_are_those_of_the_kernel() {
+        let stat = "cpu  1 2 3\nprocesses 9\nprocs_running 4\nprocs_blocked 2\n";
+        assert_eq!(ready_threads(stat), Some(4));
+        assert_eq!(ready_threads("cpu 1\n"), None);
+        let here = fs::read_to_string("/proc/stat").unwrap();
+        assert!(ready_threads(&here).unwrap() >= 1, "{here}");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::definition::{Experiment, Rows, Subject, Tell, TimeBasis};
+use super::definition::{Experiment, InstancesLevel, Rows, Subject, Tell, TimeBasis};
 use super::template;
 
 /// What is wrong with a definition.
@@ -91,10 +91,13 @@ pub(super) fn check_settings(experiment: &Experiment) -> Checked {
         if levels.is_empty() || levels.iter().collect::<BTreeSet<_>>().len() < levels.len() {
             return wrong(key, "has at least one level, and none twice");
         }
-        let is_number = |level: &&String| level.parse::<u32>().is_ok_and(|n| n > 0);
-        let counts = ["threads", "instances"].contains(&factor.name.as_str());
-        if let Some(level) = levels.iter().find(|level| counts && !is_number(level)) {
-            return wrong(key, format!("'{level}' is no number above 0"));
+        let is_count = |level: &String| match factor.name.as_str() {
+            "threads" => level.parse::<u32>().is_ok_and(|n| n > 0),
+            "instances" => InstancesLevel::parse(level).is_some(),
+            _ => true,
+        };
+        if let Some(level) = levels.iter().find(|level| !is_count(level)) {
+            return wrong(key, format!("'{level}' is not a number above 0"));
         }
         let is_placement = |level: &&String| experiment.placement.iter().any(|p| p.name == **level);
         if let Some(level) =

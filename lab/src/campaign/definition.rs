@@ -84,6 +84,26 @@ impl Default for Protocol {
     }
 }
 
+/// A level of `instances`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum InstancesLevel {
+    /// `N`: as many programs.
+    Count(u64),
+    /// `threads/N`: as many as have N threads each.
+    ThreadsOfEach(u64),
+}
+
+impl InstancesLevel {
+    /// Reads a level; nothing if it is neither of the two, or of none.
+    pub(crate) fn parse(level: &str) -> Option<Self> {
+        let number = |digits: &str| digits.parse::<u32>().ok().filter(|n| *n > 0).map(u64::from);
+        match level.strip_prefix("threads/") {
+            Some(each) => number(each).map(Self::ThreadsOfEach),
+            None => number(level).map(Self::Count),
+        }
+    }
+}
+
 /// What is varied. `threads` is the total of a run, `instances` how many programs share them,
 /// `placement` where they are put; others are placeholders and nothing else.
 #[derive(Debug, Clone, Deserialize)]
@@ -348,13 +368,16 @@ pub(crate) enum DefinitionError {
 pub(super) const NUMBERS: [&str; 6] =
     ["repeats", "seed", "reads_per_thread", "reads", "minimal_reads", "timeout_s"];
 
+/// The setting of the protocol that is `true` or `false`.
+pub(super) const OVERSUBSCRIBE: &str = "oversubscribe";
+
 impl Experiment {
-    /// What can be set: factors, values, files, numbers of the protocol.
+    /// What can be set: factors, values, files, the protocol.
     pub(super) fn settings(&self) -> Vec<&str> {
         let factors = self.factor.iter().map(|factor| factor.name.as_str());
         let values = self.values.keys().map(String::as_str);
         let files = self.make.iter().map(|make| make.name.as_str());
-        factors.chain(values).chain(files).chain(NUMBERS).collect()
+        factors.chain(values).chain(files).chain(NUMBERS).chain([OVERSUBSCRIBE]).collect()
     }
 
     /// The levels of a factor.

@@ -46,7 +46,7 @@ use self::runner::Runner;
 use self::scope::{Scope, Site};
 use self::template::Words;
 use crate::experiment::LabError;
-use crate::output::load_average;
+use crate::output::ready_threads_of_others;
 use crate::process::printed;
 use crate::programs;
 
@@ -225,7 +225,7 @@ impl Campaign {
         if there {
             let (were, runs) = resume::earlier(self, &prepared)?;
             facts.began = were.began;
-            facts.load_average = facts.load_average.max(were.load_average);
+            facts.ready_threads = facts.ready_threads.max(were.ready_threads);
             earlier = runs;
         }
         let path = out.join(EXPERIMENT);
@@ -267,7 +267,7 @@ impl Campaign {
             host: host.clone(),
             versions,
             counters: perf.words.clone(),
-            load_average: Some(load_average()).filter(|load| load.is_finite()).unwrap_or(0.0),
+            ready_threads: if self.smoke { 0.0 } else { ready_threads_of_others() },
             planned_runs: plan.runs.len(),
             left_out: plan.left_out.clone(),
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::definition::{Experiment, Subject};
+use super::definition::{Experiment, InstancesLevel, Subject};
 use crate::random::SplitMix;
 
 /// A subject with a level of each factor.
@@ -91,14 +91,19 @@ impl Configuration {
         self.levels.get(at).map(String::as_str)
     }
 
-    /// Threads and instances; 1 where they are no factors.
+    /// Threads and instances; 1 where they are no factors, no instances where the threads of the
+    /// run do not fill them.
     #[must_use]
     pub(crate) fn share(&self, experiment: &Experiment) -> Share {
-        let number = |factor| self.level(experiment, factor).and_then(|level| level.parse().ok());
-        Share {
-            threads: number("threads").unwrap_or(1),
-            instances: number("instances").unwrap_or(1),
-        }
+        let level = |factor| self.level(experiment, factor);
+        let threads = level("threads").and_then(|level| level.parse().ok()).unwrap_or(1);
+        let instances = level("instances").and_then(InstancesLevel::parse);
+        let instances = match instances.unwrap_or(InstancesLevel::Count(1)) {
+            InstancesLevel::Count(count) => count,
+            InstancesLevel::ThreadsOfEach(each) if threads % each == 0 => threads / each,
+            InstancesLevel::ThreadsOfEach(_) => 0,
+        };
+        Share { threads, instances }
     }
 
     /// Reads of an instance.
@@ -213,7 +218,7 @@ fn taken<'a>(subject: &Subject, factor: &str, levels: &'a [String]) -> Vec<&'a S
 /// Why a configuration makes no sense here, whatever programs there are.
 fn unfit(experiment: &Experiment, configuration: &Configuration, cores: u64) -> Option<String> {
     let Share { threads, instances } = configuration.share(experiment);
-    if threads % instances != 0 {
+    if instances == 0 || threads % instances != 0 {
         return Some("threads cannot be shared equally by instances".to_owned());
     }
     if threads > cores && !experiment.protocol.oversubscribe {
@@ -260,6 +265,7 @@ fn in_order(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::campaign::template::Words;
 
     fn experiment(more: &str) -> Experiment {
         let text = format!(
@@ -312,6 +318,24 @@ mod tests {
         let two = &plan.configurations[2];
         assert_eq!(two.reads_of_instance(&experiment, Purpose::Measured), 10);
         assert_eq!(two.reads_of_instance(&experiment, Purpose::Minimal), 1);
+    }
+
+    #[test]
+    fn instances_of_as_many_threads_each_are_run_where_the_threads_fill_them() {
+        let mut experiment = experiment("oversubscribe = true");
+        experiment.factor[1].levels = Words(vec!["1".to_owned(), "threads/2".to_owned()]);
+        let plan = plan(&experiment, 1, false, &nothing);
+        let filled = |c: &&Configuration| c.level(&experiment, "instances") == Some("threads/2");
+        let shares: Vec<Share> = plan
+            .configurations
+            .iter()
+            .filter(filled)
+            .map(|configuration| configuration.share(&experiment))
+            .collect();
+        assert_eq!(
+            shares,
+            [Share { threads: 2, instances: 1 }, Share { threads: 4, instances: 2 }]
+        );
     }
 
     #[test]

@@ -48,8 +48,10 @@ pub(crate) struct Facts {
     pub(crate) versions: BTreeMap<String, String>,
     /// Which counters of the kernel there are, in words.
     pub(crate) counters: String,
-    /// Threads ready to run on the machine before the first run, mean of a minute.
-    pub(crate) load_average: f64,
+    /// Threads of others that were ready to run before the first run. Runs recorded earlier have
+    /// the load average, in which the making of their own files counts.
+    #[serde(alias = "load_average")]
+    pub(crate) ready_threads: f64,
     /// Runs that were planned.
     pub(crate) planned_runs: usize,
     /// What is not run, and why.
@@ -60,7 +62,7 @@ impl Facts {
     /// Whether others had more than half of the cores before the first run: then time on the clock
     /// says more of them than of what was run. A smoke run measures nothing anyway.
     pub(crate) fn is_busy(&self) -> bool {
-        !self.smoke && self.load_average > QUIET_SHARE * self.host.usable_cores as f64
+        !self.smoke && self.ready_threads > QUIET_SHARE * self.host.usable_cores as f64
     }
 }
 

@@ -91,7 +91,7 @@ fn about(page: &mut Page, experiment: &Experiment, facts: &Facts, records: &[Rec
                 host.transparent_huge_page_bytes >> 10
             ),
         ),
-        ("load before", format!("{:.2} threads ready to run", facts.load_average)),
+        ("load before", format!("{:.2} threads of others ready to run", facts.ready_threads)),
         ("counters", facts.counters.clone()),
     ];
     rows.extend(
@@ -110,7 +110,7 @@ fn about(page: &mut Page, experiment: &Experiment, facts: &Facts, records: &[Rec
 
 /// In place of what a busy machine cannot show.
 fn no_curves(page: &mut Page, facts: &Facts) {
-    let (load, cores) = (facts.load_average, facts.host.usable_cores);
+    let (load, cores) = (facts.ready_threads, facts.host.usable_cores);
     page.heading("No curves");
     page.paragraph(&format!(
         "Before the first run {load:.2} threads of others were ready to run on {cores} cores. What \

@@ -1,10 +1,11 @@
 //! Settings of an experiment that the command line, or its `[smoke]`, changes.
 
 use super::check::check_settings;
-use super::definition::{Experiment, NUMBERS};
+use super::definition::{Experiment, NUMBERS, OVERSUBSCRIBE};
 use super::template::Words;
 
-/// Sets one thing: the levels of a factor, a value, a file that is there already, a number.
+/// Sets one thing: the levels of a factor, a value, a file that is there already, a number or
+/// `oversubscribe` of the protocol.
 ///
 /// # Errors
 /// There is nothing of that name, or the value is none for it.
@@ -18,6 +19,13 @@ pub(crate) fn set(experiment: &mut Experiment, name: &str, words: &Words) -> Res
         make.given = Some(path.clone());
     } else if NUMBERS.contains(&name) {
         set_number(experiment, name, words)?;
+    } else if name == OVERSUBSCRIBE {
+        let value = match &words.0[..] {
+            [word] => word.parse().ok(),
+            _ => None,
+        };
+        let value = value.ok_or_else(|| format!("{name} is true or false"))?;
+        experiment.protocol.oversubscribe = value;
     } else {
         return Err(format!("there is no {name}; there are {}", experiment.settings().join(", ")));
     }

@@ -165,7 +165,7 @@ fn had_load(campaign: &Campaign, load: f64) {
     let path = campaign.out.join(record::FACTS);
     let mut facts: serde_json::Value =
         serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
-    facts["load_average"] = load.into();
+    facts["ready_threads"] = load.into();
     fs::write(&path, facts.to_string()).unwrap();
     report(&campaign.out).unwrap();
 }
@@ -252,7 +252,16 @@ fn settings_and_smoke_change_what_is_run() {
     assert!(error.contains("there is no colour") && error.contains("way"), "{error}");
     campaign.settings = vec![("threads".into(), vec!["none".into()])];
     let error = campaign.dry_run().unwrap_err().to_string();
-    assert!(error.contains("'none' is no number"), "{error}");
+    assert!(error.contains("'none' is not a number"), "{error}");
+    let thousand = ("threads".into(), vec!["1000".into()]);
+    for (word, is_run) in [("true", true), ("false", false)] {
+        campaign.settings = vec![thousand.clone(), ("oversubscribe".into(), vec![word.into()])];
+        let text = campaign.dry_run().unwrap();
+        assert_eq!(!text.contains("more threads than"), is_run, "{text}");
+    }
+    campaign.settings = vec![("oversubscribe".into(), vec!["perhaps".into()])];
+    let error = campaign.dry_run().unwrap_err().to_string();
+    assert!(error.contains("oversubscribe is true or false"), "{error}");
 }
 
 #[test]
@@ -374,7 +383,8 @@ fn errors_of_a_definition_name_file_line_and_key() {
     t("repeats = 3", "repeats = ", &["line 7 "]);
     t("title = ", "titel = ", &["unknown field `titel`"]);
     t("time = \"wall\"", "time = \"wal\"", &["unknown variant `wal`", "less-minimal-run"]);
-    t("levels = [1, 2]", "levels = [1, 0]", &["factor instances", "'0' is no number above 0"]);
+    t("levels = [1, 2]", "levels = [1, 0]", &["factor instances", "'0' is not a number above 0"]);
+    t("levels = [1, 2]", "levels = [1, 'threads/0']", &["factor instances", "'threads/0' is not"]);
     t("levels = [1, 2]", "levels = [1, 1]", &["factor instances", "none twice"]);
     t("name = \"way\"", "name = \"run\"", &["factor run", "something else"]);
     t("[values]", "[values]\nway = 1", &["value way", "something else"]);

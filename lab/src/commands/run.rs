@@ -39,7 +39,8 @@ pub(crate) struct RunArguments {
     /// Numbers of threads
     #[arg(long, value_name = "N,...", value_delimiter = ',')]
     pub(super) threads: Vec<u32>,
-    /// Set a factor's levels, a value, a number of the protocol, or a file that is there already
+    /// Set a factor's levels, a value, a number or `oversubscribe` of the protocol, or a file that
+    /// is there already
     #[arg(long, value_name = "NAME=VALUE,...", value_parser = setting)]
     pub(super) set: Vec<Setting>,
     /// Make it small, as it says itself: shows that everything works, measures nothing

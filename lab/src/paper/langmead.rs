@@ -68,6 +68,31 @@ const TOOLS: [Tool; 3] = [
         ],
     },
 ];
+
+/// A level of `instances`, and what it is called on the page.
+#[derive(Clone, Copy)]
+pub(super) struct Processes {
+    pub(super) level: &'static str,
+    name: &'static str,
+}
+
+impl Processes {
+    /// The name of a program's line.
+    pub(super) fn line(self, program: &str) -> String {
+        match self.level {
+            "1" => program.to_owned(),
+            _ => format!("{program}, {}", self.name),
+        }
+    }
+}
+
+/// The paper has one process, and processes of 16 threads.
+pub(super) const PROCESSES: [Processes; 3] = [
+    Processes { level: "1", name: "one process" },
+    Processes { level: "2", name: "2 processes" },
+    Processes { level: "threads/16", name: "processes of 16 threads" },
+];
+
 /// What is measured besides.
 const OTHERS: [Subject; 2] = [subject("bwa", "bwa mem as it is"), subject("seqloom-bwa", "align")];
 
@@ -215,7 +240,7 @@ impl Sources<'_> {
         let left_out: usize = facts.left_out.iter().map(|left| left.configurations).sum();
         vec![
             ("cores here", host.usable_cores.to_string()),
-            ("load before", format!("{:.2}", facts.load_average)),
+            ("load before", format!("{:.2}", facts.ready_threads)),
             ("configurations left out", left_out.to_string()),
         ]
     }
@@ -239,14 +264,13 @@ impl Sources<'_> {
             let relative = |rates: &[(u32, f64)]| -> Vec<Point> {
                 rates.iter().map(|(n, rate)| Point::new((*n).into(), rate / alone)).collect()
             };
-            let mut add = |name: String, points| {
-                let machine = "here".to_owned();
-                all.push(Series { name, machine, is_here: true, points, band: Vec::new() });
-            };
-            add(name.to_owned(), relative(&one));
-            let several = self.rates(subject, "2");
-            if !several.is_empty() {
-                add(format!("{name}, 2 processes"), relative(&several));
+            for processes in PROCESSES {
+                let rates = self.rates(subject, processes.level);
+                if !rates.is_empty() {
+                    let (name, machine) = (processes.line(name), "here".to_owned());
+                    let points = relative(&rates);
+                    all.push(Series { name, machine, is_here: true, points, band: Vec::new() });
+                }
             }
         }
         all
@@ -338,8 +362,8 @@ impl Sources<'_> {
             ]);
         }
         for Subject { subject, name } in subjects() {
-            for (instances, how) in [("1", "one process"), ("2", "2 processes")] {
-                let rates = self.rates(subject, instances);
+            for Processes { level, name: how } in PROCESSES {
+                let rates = self.rates(subject, level);
                 let best = rates.iter().max_by(|a, b| a.1.total_cmp(&b.1));
                 let Some(&(threads, rate)) = best else { continue };
                 rows.push(vec![

@@ -48,7 +48,7 @@ pub(crate) fn page(paper: &Paper, measured: Option<&Measured>) -> Page {
     if let Some(Measured { facts: of, .. }) = measured {
         facts.push(("cores here", of.host.usable_cores.to_string()));
         facts.push(("memory nodes", of.host.node_memory_bytes.len().to_string()));
-        facts.push(("load before", format!("{:.2}", of.load_average)));
+        facts.push(("load before", format!("{:.2}", of.ready_threads)));
     }
     Page {
         maker: format!("seqloom-lab {}", env!("CARGO_PKG_VERSION")),

@@ -53,7 +53,7 @@ fn state(measured: Option<&Measured>) -> String {
         return format!(
             "Measured while {:.2} threads of others were ready to run: no point of this machine \
              is shown. Measure on a quiet machine.",
-            facts.load_average
+            facts.ready_threads
         );
     }
     "Marked points are this machine's, on a genome and reads of its own: shapes may be compared \

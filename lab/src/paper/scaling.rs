@@ -6,7 +6,7 @@ use seqloom_report::plot::Point;
 
 use super::{Series, Titles, figure};
 use crate::campaign::measured::{Level, Measured};
-use crate::paper::langmead::Subject;
+use crate::paper::langmead::{PROCESSES, Subject};
 
 /// Programs whose memory is shown together: what the paper has, and ours that finds the same.
 pub(super) struct Together {
@@ -19,13 +19,13 @@ pub(super) fn memory(measured: &Measured, all: &[Together]) -> Option<Section> {
     let of = |Together { name, subjects }: &Together| -> Option<Figure> {
         let mut series = Vec::new();
         for Subject { subject, name } in subjects {
-            for (instances, how) in [("1", ""), ("2", ", 2 processes")] {
+            for processes in PROCESSES {
                 let levels = [
                     Level { factor: "subject", level: subject },
-                    Level { factor: "instances", level: instances },
+                    Level { factor: "instances", level: processes.level },
                 ];
                 let peaks = measured.by_threads(&levels, "peak_rss_bytes");
-                series.extend(line(format!("{name}{how}"), &peaks, 1e6));
+                series.extend(line(processes.line(name), &peaks, 1e6));
             }
         }
         let titles = Titles {
@@ -40,8 +40,8 @@ pub(super) fn memory(measured: &Measured, all: &[Together]) -> Option<Section> {
     let figures: Vec<Figure> = all.iter().filter_map(of).collect();
     (!figures.is_empty()).then(|| Section {
         title: "Memory by threads",
-        note: "The most resident memory of a process of each run, the median of the repeats; of 2 \
-               processes the sum, in which pages that both have mapped (--mm) count twice. No \
+        note: "The most resident memory of a process of each run, the median of the repeats; of \
+               several processes the sum, in which pages that both have mapped (--mm) count twice. No \
                published curve is at hand. Programs smaller than seqloom-lab itself have no point: \
                Linux counts the memory of the process that started them."
             .to_owned(),

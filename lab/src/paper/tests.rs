@@ -110,7 +110,7 @@ fn memory_is_shown_by_threads_and_compressed_output_next_to_stripes() {
     ]);
     assert_eq!(Value::from(rows(&shown, "compressed-sam")), expected);
     assert_eq!(rows(&shown, "compressed-bam-level-1").len(), 1);
-    compressed.facts.load_average = 64.0;
+    compressed.facts.ready_threads = 64.0;
     let is_output = |it: &&seqloom_report::page::Section| it.title.starts_with("Compressed");
     assert_eq!(page(&compressed).sections.iter().filter(is_output).count(), 0);
 }
@@ -205,7 +205,7 @@ fn locks_and_ways_to_parse_are_shown_with_an_engine_that_aligns() {
 #[test]
 fn a_busy_machine_has_no_points_and_nothing_is_made_up() {
     let mut measured = measured();
-    measured.facts.load_average = 64.0;
+    measured.facts.ready_threads = 64.0;
     let sources = langmead::Sources { measured: Some(&measured), ..NOTHING };
     let page = sources.page(langmead(), &all);
     assert!(page.sections.iter().all(|it| it.figures.iter().all(|of| of.plot.is_none())));
@@ -270,7 +270,7 @@ fn recorded_placements_have_curves_and_a_verdict_that_one_node_allows() {
     assert!(note.contains("one memory node") && note.contains("is noise"), "{note}");
 
     let mut busy = measured;
-    busy.facts.load_average = 64.0;
+    busy.facts.ready_threads = 64.0;
     let page = lenis::page(paper, Some(&busy));
     assert!(page.sections.is_empty() && page.lines[2].contains("64.00 threads"), "{page:?}");
     assert!(lenis::page(paper, None).lines[2].contains("Nothing was measured"));

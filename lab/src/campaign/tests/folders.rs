@@ -19,9 +19,9 @@ fn a_busy_machine_has_a_table_and_no_curves() {
 }
 
 #[test]
-fn recorded_pages_are_what_is_made_of_their_runs_and_draw_nothing_of_busy_machines() {
+fn recorded_pages_are_what_is_made_of_their_runs_on_a_quiet_machine() {
     let runs = Path::new(env!("CARGO_MANIFEST_DIR")).join("runs");
-    let mut busy = Vec::new();
+    let mut folders = 0;
     for entry in fs::read_dir(runs).unwrap() {
         let folder = entry.unwrap().path();
         if !folder.join(record::FACTS).is_file() {
@@ -34,14 +34,10 @@ fn recorded_pages_are_what_is_made_of_their_runs_and_draw_nothing_of_busy_machin
             assert!(recorded == now, "{name}/{file}: {differing:?}");
         }
         let (_, facts, _) = record::read(&folder).unwrap();
-        if facts.is_busy() {
-            let page = fs::read_to_string(folder.join("report.html")).unwrap();
-            assert!(!page.contains("<svg"), "{name}");
-            busy.push(name);
-        }
+        assert!(!facts.is_busy(), "{name}");
+        folders += 1;
     }
-    busy.sort();
-    assert_eq!(busy, ["by-score", "spliced", "ungapped"]);
+    assert!(folders >= 8, "{folders}");
 }
 
 #[test]

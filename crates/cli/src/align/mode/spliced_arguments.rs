@@ -76,8 +76,8 @@ pub(super) struct SplicedArguments {
     /// Tag with the strand of the transcript [default: xs]
     #[arg(long, value_name = "TAG")]
     strand_tag: Option<StrandTagArgument>,
-    /// Report alignments for transcript assemblers: novel introns need longer anchors (HISAT2's
-    /// --dta)
+    /// Report alignments for transcript assemblers, as HISAT2's --dta does: novel introns need
+    /// longer anchors
     #[arg(long)]
     for_assembly: bool,
 }
