@@ -44,7 +44,12 @@ mod sys;
 pub mod text;
 
 /// The door by which both come in.
-pub use input::{alignments, error::InputError, reads};
+pub use input::{
+    alignments,
+    error::InputError,
+    malformed::{Malformed, RecordPlace},
+    reads,
+};
 
 /// Reads of FASTQ, FASTA and unaligned BAM and CRAM, claimed in chunks by many workers.
 pub use reads::{Fetch, FetchScratch, InputBlock, ReadSource, ReadsError, SourceOptions};

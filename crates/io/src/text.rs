@@ -1,19 +1,14 @@
 //! Text of a file or pipe, front to back, decompressed by content (gzip, BGZF, zstd).
 
 use std::path::Path;
-use std::time::Duration;
 
 use crate::input::MAX_RECORD_BYTES;
 use crate::input::error::InputError;
-use crate::input::poll;
 use crate::input::raw::Input;
-use crate::input::reader::{Fill, TextReader};
+use crate::input::reader::TextReader;
 
 /// Text handed on at a time.
 const CHUNK_BYTES: usize = 1024 * 1024;
-
-/// How long one wait for a pipe takes.
-const WAIT: Duration = Duration::from_millis(200);
 
 /// Hands the text of `path` (`-` for standard input) to `on_chunk`, piece by piece.
 ///
@@ -27,15 +22,10 @@ pub(crate) fn for_each_chunk<E: From<InputError>>(
     let mut text = Vec::with_capacity(2 * CHUNK_BYTES);
     loop {
         text.clear();
-        let filled = reader.fill(&mut text, CHUNK_BYTES)?;
+        let has_ended = reader.fill_waiting(&mut text, CHUNK_BYTES)?;
         on_chunk(&text)?;
-        match filled {
-            Fill::Full => {}
-            Fill::Waiting => {
-                let input = reader.input();
-                poll::readable(&[&input.file], WAIT).map_err(|error| input.read_error(0, error))?;
-            }
-            Fill::End => break,
+        if has_ended {
+            break;
         }
     }
     if reader.lacks_eof_block() {

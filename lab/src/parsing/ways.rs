@@ -159,7 +159,9 @@ impl Strategy {
         let reading = if plan.way == Way::Source {
             let least_bytes = if plan.is_bgzf { BGZF_UNIT_BYTES } else { 1 };
             let block_bytes = plan.unit_bytes.max(least_bytes);
-            let options = SourceOptions { block_bytes, ..SourceOptions::default() };
+            // Qualities are not looked at: workers give the reads back before the check.
+            let assume_phred33 = true;
+            let options = SourceOptions { block_bytes, assume_phred33, ..SourceOptions::default() };
             let source = ReadSource::open(&plan.files, options).map_err(|e| e.to_string())?;
             let files = 0..source.files();
             let checks = files.map(|file| BlockCheck::new(&source, file)).collect();
@@ -286,16 +288,13 @@ impl Strategy {
         let file = block.file;
         // The engine is done with the reads. A thread without a core would have the blocks of all
         // others wait for its own, and with their reads they are many times the caches.
-        if !order.checks[file].looks_at_reads() {
-            worker.done.push(block.take_reads());
-        }
+        worker.done.push(std::mem::take(&mut block.reads));
         order.waiting.insert((file, block.index), block);
         loop {
             let Order { checks, waiting } = &mut *order;
             let next = (file, checks[file].accepted());
             let Some(mut block) = waiting.remove(&next) else { break };
             checks[file].accept(source, &mut block).map_err(|error| error.to_string())?;
-            worker.done.push(block.reads);
         }
         worker.held_since(taken, self.clock_ns);
         drop(order);

@@ -192,7 +192,7 @@ impl<'a, A: Aligner, S: BatchSink> Ingest<'a, A, S> {
     /// A lane is through, and others follow in its memory.
     fn end(&self, lane: usize) {
         let LaneContext { source, sink, .. } = &self.lanes[lane];
-        source.free_memory();
+        source.release_buffers();
         sink.end();
     }
 

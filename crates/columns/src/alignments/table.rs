@@ -213,7 +213,7 @@ impl<'a> AlignmentTable<'a> {
     /// Nothing more is read of a chunk, nor kept for it: there may be very many.
     fn end(&self, chunk: usize) {
         self.turn.fetch_max(chunk + 1, Ordering::AcqRel);
-        self.chunks[chunk].source.release();
+        self.chunks[chunk].source.release_buffers();
     }
 
     /// Finds the rows of a block, and drops the bytes of all else.

@@ -1,18 +1,13 @@
 //! The containers of one input, front to back.
 
-use std::time::Duration;
-
 use seqloom_cram::read::{ContainerHead, HEAD_BYTES, Problem, Wants};
 
-use super::error::{Consumer, ContainerFault};
-use super::input::CramLimits;
+use super::error::{Consumer, ContainerDefect};
 use crate::input::error::InputError;
-use crate::input::poll;
 use crate::input::reader::{Fill, TextReader, Truncation};
 use crate::input::stream::Pull;
+use crate::input::waiting::{WAIT, wait};
 
-/// How long one look for data of a pipe takes.
-const WAIT: Duration = Duration::from_millis(200);
 /// Containers of no more than this get their buffer at once.
 const USUAL_BYTES: usize = 16 << 20;
 
@@ -24,6 +19,15 @@ pub(super) const CUT_CONTAINER: &str = "truncated: the input ends within this co
 /// Something follows the container that ends a file.
 const TRAILING: &str = "data follow the container that ends the file";
 const JOINED: &str = "files of one header are joined by `samtools cat`";
+
+/// What containers may take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CramLimits {
+    /// When their blocks are inflated, and as records.
+    pub(crate) container_bytes: usize,
+    pub(crate) allow_truncated: bool,
+    pub(crate) consumer: Consumer,
+}
 
 /// A container, or what is there in place of one.
 #[derive(Debug, Default)]
@@ -37,7 +41,7 @@ pub(crate) struct ContainerPiece {
     /// Raw bytes read since the piece before.
     pub(crate) raw_bytes: u64,
     /// Why there is none, or no further one.
-    pub(crate) fault: Option<ContainerFault>,
+    pub(crate) defect: Option<ContainerDefect>,
     /// The input was cut off here, and that is allowed.
     pub(crate) truncation: Option<Truncation>,
 }
@@ -110,8 +114,7 @@ impl Containers {
                     return Wants::of(&head, body).unwrap_or_default();
                 }
                 Ok(Next::Waiting) => {
-                    let input = self.reader.input();
-                    if poll::readable(&[&input.file], WAIT).is_err() {
+                    if wait(&[self.reader.input()], WAIT).is_err() {
                         return Wants::default();
                     }
                 }
@@ -137,8 +140,8 @@ impl Containers {
             Next::Waiting => return Ok(Pull::Waiting),
             Next::Cut => return Ok(Pull::Piece(self.cut())),
             Next::Broken(problem) => {
-                let fault = ContainerFault::of(0, &problem);
-                return Ok(Pull::Piece(self.last(Some(fault))));
+                let defect = ContainerDefect::of(0, &problem);
+                return Ok(Pull::Piece(self.last(Some(defect))));
             }
         };
         let bytes = head.head_bytes + head.body_bytes;
@@ -146,8 +149,8 @@ impl Containers {
             let Some(_) = self.fill(bytes + 1)? else { return Ok(Pull::Waiting) };
             if self.text.len() > bytes {
                 let (problem, hint) = (TRAILING.to_owned(), Some(JOINED));
-                let fault = ContainerFault { byte: bytes as u64, problem, hint };
-                return Ok(Pull::Piece(self.last(Some(fault))));
+                let defect = ContainerDefect { byte: bytes as u64, problem, hint };
+                return Ok(Pull::Piece(self.last(Some(defect))));
             }
             return Ok(Pull::Piece(self.last(None)));
         }
@@ -211,8 +214,8 @@ impl Containers {
         ContainerPiece { index, raw_bytes, ..ContainerPiece::default() }
     }
 
-    fn last(&mut self, fault: Option<ContainerFault>) -> ContainerPiece {
-        ContainerPiece { last: true, fault, ..self.piece() }
+    fn last(&mut self, defect: Option<ContainerDefect>) -> ContainerPiece {
+        ContainerPiece { last: true, defect, ..self.piece() }
     }
 
     /// The input ends here.
@@ -222,6 +225,6 @@ impl Containers {
             let truncation = Truncation { byte: self.byte, problem: problem.to_owned() };
             return ContainerPiece { truncation: Some(truncation), ..self.last(None) };
         }
-        self.last(Some(ContainerFault::cut(problem, self.consumer)))
+        self.last(Some(ContainerDefect::cut(problem, self.consumer)))
     }
 }

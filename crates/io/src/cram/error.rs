@@ -1,7 +1,7 @@
 //! Containers that cannot be read.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use seqloom_cram::read::Problem;
 use seqloom_runtime::error::Place;
@@ -42,9 +42,9 @@ impl Consumer {
     }
 }
 
-/// What is wrong with a container.
+/// A problem in a container, which is not placed in its input yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ContainerFault {
+pub struct ContainerDefect {
     /// Offset from its start.
     pub byte: u64,
     /// The problem.
@@ -53,7 +53,12 @@ pub struct ContainerFault {
     pub hint: Option<&'static str>,
 }
 
-impl ContainerFault {
+impl ContainerDefect {
+    /// The defect in the container of number `container`, from 1, which begins at `start`.
+    pub(crate) fn at(self, input: &Path, container: u64, start: u64) -> MalformedContainer {
+        MalformedContainer { path: input.to_path_buf(), container, start, defect: self }
+    }
+
     /// Something that ends too early.
     pub(crate) fn cut(problem: &str, reader: Consumer) -> Self {
         Self { byte: 0, problem: problem.to_owned(), hint: Some(reader.cut_hint()) }
@@ -79,9 +84,9 @@ pub(crate) fn innermost(problem: &Problem) -> &Problem {
     }
 }
 
-/// A container that cannot be read, and where it is.
+/// A container that cannot be read, placed in its input.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BadContainer {
+pub struct MalformedContainer {
     /// The input.
     pub path: PathBuf,
     /// Its number, from 1; 0 is that of the SAM header.
@@ -89,32 +94,32 @@ pub struct BadContainer {
     /// Offset in the input where it begins.
     pub start: u64,
     /// The problem.
-    pub fault: ContainerFault,
+    pub defect: ContainerDefect,
 }
 
-impl BadContainer {
+impl MalformedContainer {
     /// Where in the input it is.
     #[must_use]
     pub fn place(&self) -> Place {
-        Place::of(&self.path).at_byte(self.start.saturating_add(self.fault.byte))
+        Place::of(&self.path).at_byte(self.start.saturating_add(self.defect.byte))
     }
 }
 
-impl fmt::Display for BadContainer {
+impl fmt::Display for MalformedContainer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { path, container, start, fault } = self;
-        let byte = start.saturating_add(fault.byte);
+        let Self { path, container, start, defect } = self;
+        let byte = start.saturating_add(defect.byte);
         write!(f, "{}: ", path.display())?;
         match container {
             0 => write!(f, "the header's container")?,
             number => write!(f, "container {number}")?,
         }
-        write!(f, ", byte {byte}: {}", fault.problem)?;
-        match fault.hint {
+        write!(f, ", byte {byte}: {}", defect.problem)?;
+        match defect.hint {
             Some(hint) => write!(f, "; {hint}"),
             None => Ok(()),
         }
     }
 }
 
-impl std::error::Error for BadContainer {}
+impl std::error::Error for MalformedContainer {}

@@ -1,7 +1,7 @@
 //! One input of CRAM: its header, its containers and what their records refer to.
 
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use seqloom_cram::EOF_CONTAINER;
 use seqloom_cram::read::{
@@ -10,26 +10,17 @@ use seqloom_cram::read::{
 };
 use seqloom_format::bam::{Header, HeaderError, LineFault, MAX_HEADER_LINE_BYTES};
 
-use super::containers::{CUT_CONTAINER, ContainerPiece, Containers, MISSING_END};
-use super::error::{BadContainer, Consumer, ContainerFault, innermost};
+use super::containers::{CUT_CONTAINER, ContainerPiece, Containers, CramLimits, MISSING_END};
+use super::error::{Consumer, ContainerDefect, MalformedContainer, innermost};
 use super::{InputBases, MAX_CONTAINER_BYTES};
 use crate::input::bam::MAX_HEADER_BYTES;
-use crate::input::error::InputError;
+use crate::input::error::{HeaderProblem, InputError};
 use crate::input::raw::Input;
 use crate::input::reader::{Compression, TextReader};
 use crate::input::stream::{InTurn, Pull};
 
 /// Times what the first container takes that another one may take, whatever the limit is.
 const LARGER_CONTAINERS: u64 = 4;
-
-/// What containers may take.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct CramLimits {
-    /// When their blocks are inflated, and as records.
-    pub(crate) container_bytes: usize,
-    pub(crate) allow_truncated: bool,
-    pub(crate) consumer: Consumer,
-}
 
 /// A worker's memory.
 #[derive(Default)]
@@ -77,20 +68,19 @@ impl SequenceBases for NoBases {
     }
 }
 
-/// The header that `text` begins with, and its bytes; `None` if more of them are needed first.
+/// The header that `text`, the beginning of the input at `path`, starts with, and its bytes; `None`
+/// if more of them are needed first.
 pub(crate) fn read_header(
     text: &[u8],
     has_ended: bool,
+    path: &Path,
     consumer: Consumer,
-) -> Result<Option<(Header, usize)>, HeaderFault> {
-    let at =
-        |byte: usize, problem: &Problem| HeaderFault::Container(ContainerFault::of(byte, problem));
-    let more = || {
-        if has_ended {
-            Err(HeaderFault::Container(ContainerFault::cut(CUT_CONTAINER, consumer)))
-        } else {
-            Ok(None)
-        }
+) -> Result<Option<(Header, usize)>, HeaderProblem> {
+    let malformed = |defect: ContainerDefect| HeaderProblem::Input(defect.at(path, 0, 0).into());
+    let at = |byte: usize, problem: &Problem| malformed(ContainerDefect::of(byte, problem));
+    let more = || match has_ended {
+        true => Err(malformed(ContainerDefect::cut(CUT_CONTAINER, consumer))),
+        false => Ok(None),
     };
     if text.len() < DEFINITION_BYTES {
         return more();
@@ -101,7 +91,7 @@ pub(crate) fn read_header(
     let Some(head) = head else { return more() };
     let bytes = head.head_bytes.saturating_add(head.body_bytes);
     if bytes > MAX_HEADER_BYTES {
-        return Err(HeaderFault::Text(HeaderError::TooLarge));
+        return Err(HeaderProblem::Text(HeaderError::TooLarge));
     }
     let Some(body) = container.get(head.head_bytes..bytes) else { return more() };
     let lines = header_text(&head, body, MAX_HEADER_BYTES)
@@ -109,19 +99,10 @@ pub(crate) fn read_header(
     let mut lengths = lines.split(|&byte| byte == b'\n').enumerate();
     if let Some((index, _)) = lengths.find(|(_, line)| line.len() > MAX_HEADER_LINE_BYTES) {
         let fault = LineFault::TooLong;
-        return Err(HeaderFault::Text(HeaderError::Line { line: index + 1, fault }));
+        return Err(HeaderProblem::Text(HeaderError::Line { line: index + 1, fault }));
     }
-    let header = Header::parse(&lines).map_err(HeaderFault::Text)?;
+    let header = Header::parse(&lines).map_err(HeaderProblem::Text)?;
     Ok(Some((header, DEFINITION_BYTES + bytes)))
-}
-
-/// What is wrong with the header of a CRAM.
-#[derive(Debug)]
-pub(crate) enum HeaderFault {
-    /// What it is in.
-    Container(ContainerFault),
-    /// Its text.
-    Text(HeaderError),
 }
 
 impl CramInput {
@@ -141,9 +122,9 @@ impl CramInput {
         if let Some(size) = input.size
             && is_plain
             && !limits.allow_truncated
-            && let Some(bad) = missing_end(&input, start, size, limits.consumer)?
+            && let Some(cut) = missing_end(&input, start, size, limits.consumer)?
         {
-            return Err(bad.into());
+            return Err(cut.into());
         }
         let first = ContainerPlace { byte: start, before: 0 };
         let unlimited = CramLimits { container_bytes: MAX_CONTAINER_BYTES, ..limits };
@@ -208,10 +189,8 @@ impl CramInput {
             return Ok(());
         }
         let (problem, hint) = ("its index is of another file", "`samtools index` makes a new one");
-        let fault = ContainerFault { byte: 0, problem: problem.to_owned(), hint: Some(hint) };
-        let (path, container) = (self.input.path.to_path_buf(), place.before + 1);
-        let bad = BadContainer { path, container, start: place.byte, fault };
-        Err(bad.into())
+        let defect = ContainerDefect { byte: 0, problem: problem.to_owned(), hint: Some(hint) };
+        Err(defect.at(&self.input.path, place.before + 1, place.byte).into())
     }
 
     /// What records refer to, and where that is from.
@@ -243,9 +222,9 @@ impl CramInput {
         piece: &mut ContainerPiece,
         scratch: &mut ContainerScratch,
         out: &mut Vec<u8>,
-    ) -> Option<ContainerFault> {
+    ) -> Option<ContainerDefect> {
         let bytes = std::mem::take(&mut piece.bytes);
-        let Some(head) = &piece.head else { return piece.fault.take() };
+        let Some(head) = &piece.head else { return piece.defect.take() };
         let most_bytes = self.most_bytes;
         let decoder = scratch.decoder.get_or_insert_with(|| Box::new(Decoder::new(most_bytes)));
         let body = bytes.get(head.head_bytes..).unwrap_or_default();
@@ -265,7 +244,7 @@ impl CramInput {
     }
 
     /// What a decoder says, with the names of sequences and of the FASTA.
-    fn explained(&self, Fault { byte, problem }: &Fault) -> ContainerFault {
+    fn explained(&self, Fault { byte, problem }: &Fault) -> ContainerDefect {
         let name = |sequence: i32| {
             let reference = usize::try_from(sequence).ok();
             let reference = reference.and_then(|it| self.header.references().get(it));
@@ -292,11 +271,11 @@ impl CramInput {
             (Problem::Bases { sequence, reason }, _) => {
                 let name = name(*sequence);
                 let problem = format!("the bases of sequence {name} cannot be read: {reason}");
-                return ContainerFault { byte: *byte as u64, problem, hint: None };
+                return ContainerDefect { byte: *byte as u64, problem, hint: None };
             }
-            _ => return ContainerFault::of(*byte, problem),
+            _ => return ContainerDefect::of(*byte, problem),
         };
-        ContainerFault { byte: *byte as u64, problem, hint: Some(hint) }
+        ContainerDefect { byte: *byte as u64, problem, hint: Some(hint) }
     }
 }
 
@@ -309,7 +288,7 @@ fn missing_end(
     start: u64,
     size: u64,
     consumer: Consumer,
-) -> Result<Option<BadContainer>, InputError> {
+) -> Result<Option<MalformedContainer>, InputError> {
     let mut tail = [0; EOF_CONTAINER.len()];
     if let Some(at) = size.checked_sub(tail.len() as u64) {
         input.read_exact_at(&mut tail, at)?;
@@ -348,6 +327,5 @@ fn missing_end(
             }
         }
     };
-    let (path, fault) = (input.path.to_path_buf(), ContainerFault::cut(problem, consumer));
-    Ok(Some(BadContainer { path, container, start: at, fault }))
+    Ok(Some(ContainerDefect::cut(problem, consumer).at(&input.path, container, at)))
 }

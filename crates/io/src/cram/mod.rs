@@ -12,10 +12,10 @@ use std::sync::Arc;
 
 use seqloom_cram::read::SequenceBases;
 
-pub(crate) use self::containers::ContainerPiece;
+pub(crate) use self::containers::{ContainerPiece, CramLimits};
 pub(crate) use self::error::Consumer;
-pub use self::error::{BadContainer, ContainerFault};
-pub(crate) use self::input::{ContainerScratch, CramInput, CramLimits, HeaderFault, read_header};
+pub use self::error::{ContainerDefect, MalformedContainer};
+pub(crate) use self::input::{ContainerScratch, CramInput, read_header};
 
 /// Bases of an input's sequences, in upper case, by the order of its header.
 pub type InputBases = Arc<dyn SequenceBases + Send + Sync>;

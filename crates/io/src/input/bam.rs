@@ -2,7 +2,7 @@
 
 use seqloom_format::bam::MAX_HEADER_LINE_BYTES;
 
-use super::MAX_RECORD_BYTES;
+use super::{MAX_RECORD_BYTES, SAMPLE_BYTES};
 
 /// Longest header that is read.
 pub(crate) const MAX_HEADER_BYTES: usize = 512 * 1024 * 1024;
@@ -16,7 +16,8 @@ pub(crate) const SECOND_HEADER: &str = "another BAM header is here: two BAM file
 /// Text of a header to have at hand next, where `held_bytes` of it are: a line that is too long is
 /// noticed when not much more than it may have is held.
 pub(crate) fn more_header_bytes(held_bytes: usize) -> usize {
-    held_bytes + held_bytes.clamp(1, MAX_HEADER_LINE_BYTES).max(held_bytes / 4)
+    let more = held_bytes.clamp(1, MAX_HEADER_LINE_BYTES).max(held_bytes / 4);
+    (held_bytes + more).min(MAX_HEADER_BYTES + SAMPLE_BYTES)
 }
 
 /// Where to cut `text`, which starts with a record: after as many whole ones as it has, 0 for none

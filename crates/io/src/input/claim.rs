@@ -4,9 +4,6 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::error::InputError;
-use super::raw::Input;
-
 /// Compressed bytes claimed at a time, as a part of the block size: FASTQ deflates to about a
 /// quarter.
 const BGZF_RATIO: usize = 4;
@@ -79,28 +76,4 @@ impl Chunks {
         let start = (self.start + index * self.chunk_bytes).min(self.size);
         start..start.saturating_add(self.chunk_bytes).min(self.size)
     }
-}
-
-/// Look-ahead in an uncompressed file.
-pub(crate) struct PlainAhead<'a> {
-    pub(crate) input: &'a Input,
-    pub(crate) next: u64,
-    pub(crate) size: u64,
-}
-
-impl LookAhead for PlainAhead<'_> {
-    fn extend(&mut self, text: &mut Vec<u8>, bytes: usize) -> Result<bool, InputError> {
-        let bytes = (self.size - self.next).min(bytes as u64);
-        let start = text.len();
-        text.resize(start + bytes as usize, 0);
-        self.input.read_exact_at(&mut text[start..], self.next)?;
-        self.next += bytes;
-        Ok(self.next == self.size)
-    }
-}
-
-/// Text after a claimed chunk, fetched when a record reaches into it.
-pub(crate) trait LookAhead {
-    /// Appends about `bytes` to `text` and says whether the end of the input is reached.
-    fn extend(&mut self, text: &mut Vec<u8>, bytes: usize) -> Result<bool, InputError>;
 }

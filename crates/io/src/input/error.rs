@@ -3,9 +3,10 @@
 use std::io;
 use std::path::PathBuf;
 
+use seqloom_format::bam::HeaderError;
 use seqloom_runtime::error::{Class, Place, RunError};
 
-use crate::cram::BadContainer;
+use crate::cram::MalformedContainer;
 
 /// An error of an input. Every kind names it.
 #[derive(Debug, thiserror::Error)]
@@ -52,7 +53,7 @@ pub enum InputError {
     },
     /// A container of CRAM cannot be read.
     #[error(transparent)]
-    Container(Box<BadContainer>),
+    Container(Box<MalformedContainer>),
     /// A regular file has another size than when it was opened.
     #[error("{}: the file changed while it was read: {was_bytes} bytes at first, {now_bytes} now",
             path.display())]
@@ -85,13 +86,22 @@ impl RunError for InputError {
             Self::Read { path, byte, .. } | Self::Compressed { path, byte, .. } => {
                 Place::of(path).at_byte(*byte)
             }
-            Self::Container(bad) => bad.place(),
+            Self::Container(container) => container.place(),
         }
     }
 }
 
-impl From<BadContainer> for InputError {
-    fn from(bad: BadContainer) -> Self {
-        Self::Container(Box::new(bad))
+impl From<MalformedContainer> for InputError {
+    fn from(container: MalformedContainer) -> Self {
+        Self::Container(Box::new(container))
     }
+}
+
+/// Why the header of BAM, CRAM or SAM cannot be read.
+#[derive(Debug)]
+pub(crate) enum HeaderProblem {
+    /// The container that it is in.
+    Input(InputError),
+    /// Its text.
+    Text(HeaderError),
 }

@@ -75,6 +75,12 @@ impl Input {
         InputError::Read { path: self.path.to_path_buf(), byte, source }
     }
 
+    /// It is something else than is read here.
+    pub(crate) fn unsupported(&self, problem: impl Into<String>, hint: &'static str) -> InputError {
+        let (path, problem) = (self.path.to_path_buf(), problem.into());
+        InputError::Unsupported { path, problem, hint }
+    }
+
     pub(crate) fn compressed_error(&self, byte: u64, problem: impl Into<String>) -> InputError {
         let (path, problem) = (self.path.to_path_buf(), problem.into());
         InputError::Compressed { path, byte, problem, is_truncation: false }

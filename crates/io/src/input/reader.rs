@@ -4,6 +4,7 @@ use super::decode::{Decoder, GzipDecoder, MAX_GZIP_HEADER_BYTES, State, ZstdFram
 use super::error::InputError;
 use super::raw::{Filled, Input, RawReader};
 use super::restart::RestartPoint;
+use super::waiting::{WAIT, wait};
 
 /// Compressed bytes held at a time; more than the longest gzip header or BGZF block.
 const RAW_BYTES: usize = 256 * 1024;
@@ -196,6 +197,22 @@ impl TextReader {
         }
     }
 
+    /// As [`TextReader::fill`], but waits for the data of a pipe as long as it takes; whether the
+    /// input ends with what is in `text` now.
+    pub(crate) fn fill_waiting(
+        &mut self,
+        text: &mut Vec<u8>,
+        want: usize,
+    ) -> Result<bool, InputError> {
+        loop {
+            match self.fill(text, want)? {
+                Fill::Full => return Ok(false),
+                Fill::End => return Ok(true),
+                Fill::Waiting => wait(&[self.input()], WAIT)?,
+            };
+        }
+    }
+
     fn decode(&mut self, text: &mut Vec<u8>, want: usize) -> Result<State, InputError> {
         let Some((_, decoder)) = &mut self.decoder else { return Ok(State::NeedInput) };
         let pending = &self.buffer[self.from..self.to];
@@ -258,10 +275,7 @@ impl TextReader {
                 };
                 (compression, Decoder::Gzip(Box::new(gzip)))
             }
-            Err(Unread { problem, hint }) => {
-                let path = self.raw.input.path.to_path_buf();
-                return Err(InputError::Unsupported { path, problem: problem.into(), hint });
-            }
+            Err(Unread { problem, hint }) => return Err(self.raw.input.unsupported(problem, hint)),
         };
         self.decoder = Some(decoder);
         Ok(true)

@@ -6,8 +6,8 @@ use flate2::{Decompress, FlushDecompress};
 use memchr::memmem;
 use seqloom_format::bgzf::{self, BgzfError, BlockDecompressor, BlockHeader, MAX_BLOCK_BYTES};
 
-use super::claim::LookAhead;
 use super::error::InputError;
+use super::look_ahead::LookAhead;
 use super::raw::Input;
 
 /// Buffers that a worker keeps for BGZF.

@@ -2,10 +2,10 @@
 
 use super::block::{Defect, RecordBlock};
 use super::chunk::BgzfPosition;
-use super::error::{AlignmentError, MalformedRecord, Problem, RecordPlace};
+use super::error::{AlignmentError, Problem};
 use super::{AlignmentScratch, AlignmentSource};
-use crate::cram::BadContainer;
 use crate::input::error::InputError;
+use crate::input::malformed::{Malformed, RecordPlace, shown_name};
 use crate::input::reader::Truncation;
 
 /// Accepts the blocks of one input, given in the order of their index. Where a start that was
@@ -159,17 +159,13 @@ impl BlockCheck {
     }
 
     fn malformed(&self, source: &AlignmentSource, defect: &Defect) -> AlignmentError {
-        let name = (!defect.name.is_empty())
-            .then(|| String::from_utf8_lossy(&defect.name).escape_debug().to_string());
         let record = self.records + defect.record;
         let byte = self.base + defect.byte;
-        let path = source.path(self.input).to_path_buf();
+        let path = source.path(self.input);
         let before = source.containers_before(self.input);
         let container = before.unwrap_or_default() + self.next_index;
-        if let Problem::Container(fault) = &defect.problem {
-            let (start, fault) = (self.base, fault.clone());
-            let bad = BadContainer { path, container, start, fault };
-            return InputError::from(bad).into();
+        if let Problem::Container(defect) = &defect.problem {
+            return InputError::from(defect.clone().at(path, container, self.base)).into();
         }
         let place = match (defect.virtual_offset, source.header_lines(self.input)) {
             _ if before.is_some() => RecordPlace::Container { container, byte },
@@ -177,12 +173,14 @@ impl BlockCheck {
             (None, Some(lines)) => RecordPlace::Line { line: lines + record + 1, byte },
             (None, None) => RecordPlace::Byte(byte),
         };
-        AlignmentError::Malformed(Box::new(MalformedRecord {
-            path,
+        AlignmentError::Malformed(Box::new(Malformed {
+            path: path.to_path_buf(),
             record: record + 1,
-            name,
+            name: shown_name(&defect.name),
+            after: None,
             place,
-            problem: defect.problem.clone(),
+            problem: defect.problem.to_string(),
+            hint: defect.problem.hint(),
         }))
     }
 }

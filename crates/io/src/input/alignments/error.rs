@@ -8,8 +8,9 @@ use seqloom_format::bgzf::VirtualOffset;
 use seqloom_format::sam::SamError;
 use seqloom_runtime::error::{Class, Place, RunError};
 
-use crate::cram::ContainerFault;
+use crate::cram::ContainerDefect;
 use crate::input::error::InputError;
+use crate::input::malformed::Malformed;
 use crate::input::{MAX_RECORD_BYTES, bam};
 
 /// An error of an [`AlignmentSource`](super::AlignmentSource). Every kind but the first two names
@@ -57,7 +58,7 @@ pub enum AlignmentError {
     },
     /// A record is malformed or cut off.
     #[error(transparent)]
-    Malformed(Box<MalformedRecord>),
+    Malformed(Box<Malformed>),
 }
 
 impl RunError for AlignmentError {
@@ -84,64 +85,7 @@ impl RunError for AlignmentError {
     }
 }
 
-/// A malformed record and where it is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MalformedRecord {
-    /// The input.
-    pub path: PathBuf,
-    /// Number of the record, from 1, header lines not counted.
-    pub record: u64,
-    /// Name of the read as far as it is known.
-    pub name: Option<String>,
-    /// Its start.
-    pub place: RecordPlace,
-    /// The problem.
-    pub(crate) problem: Problem,
-}
-
-/// Where in an input a record starts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RecordPlace {
-    /// In a BGZF file that is read at offsets.
-    Virtual(VirtualOffset),
-    /// Offset in the data, decompressed where they are compressed.
-    Byte(u64),
-    /// In SAM text.
-    Line {
-        /// Number of the line, from 1, header lines counted.
-        line: u64,
-        /// Offset of its start in the decompressed text.
-        byte: u64,
-    },
-    /// In a container of CRAM.
-    Container {
-        /// Its number, from 1.
-        container: u64,
-        /// Offset of its start.
-        byte: u64,
-    },
-}
-
-impl fmt::Display for RecordPlace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Virtual(offset) => write!(
-                f,
-                "byte {} of the BGZF block at byte {} (virtual offset {})",
-                offset.offset_in_block(),
-                offset.block_offset(),
-                offset.raw()
-            ),
-            Self::Byte(byte) => write!(f, "byte {byte}"),
-            Self::Line { line, byte } => write!(f, "line {line}, byte {byte}"),
-            Self::Container { container, byte } => {
-                write!(f, "container {container}, byte {byte}")
-            }
-        }
-    }
-}
-
-/// What is wrong with a record.
+/// The problem of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Problem {
     /// A BAM record.
@@ -171,11 +115,11 @@ pub(crate) enum Problem {
         problem: String,
     },
     /// The container of a CRAM.
-    Container(ContainerFault),
+    Container(ContainerDefect),
 }
 
 impl Problem {
-    fn hint(&self) -> Option<&'static str> {
+    pub(super) fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Truncated { .. } => Some(
                 "the file was probably cut short while it was copied or written; with \
@@ -189,7 +133,7 @@ impl Problem {
             Self::SecondHeader => Some(
                 "files of one header are joined by `samtools cat`, sorted ones by `samtools merge`",
             ),
-            Self::Container(fault) => fault.hint,
+            Self::Container(defect) => defect.hint,
             Self::Compressed { .. } => Some("the file is damaged: copy it again from its source"),
             _ => None,
         }
@@ -208,38 +152,10 @@ impl fmt::Display for Problem {
             Self::SecondHeader => f.write_str(bam::SECOND_HEADER),
             Self::TooLong => write!(f, "record is longer than {MAX_RECORD_BYTES} bytes"),
             Self::LongLine(most) => write!(f, "the line is longer than {most} bytes"),
-            Self::Container(fault) => f.write_str(&fault.problem),
+            Self::Container(defect) => f.write_str(&defect.problem),
             Self::Compressed { byte, problem } | Self::Truncated { byte, problem } => {
                 write!(f, "at byte {byte} of the file: {problem}")
             }
         }
     }
 }
-
-impl MalformedRecord {
-    fn place(&self) -> Place {
-        let (line, byte) = match self.place {
-            RecordPlace::Virtual(offset) => (None, offset.block_offset()),
-            RecordPlace::Byte(byte) | RecordPlace::Container { byte, .. } => (None, byte),
-            RecordPlace::Line { line, byte } => (Some(line), byte),
-        };
-        let (record, byte) = (Some(self.record), Some(byte));
-        Place { record, name: self.name.clone(), line, byte, ..Place::of(&self.path) }
-    }
-}
-
-impl fmt::Display for MalformedRecord {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: record {}", self.path.display(), self.record)?;
-        if let Some(name) = &self.name {
-            write!(f, " ({name})")?;
-        }
-        write!(f, ", {}: {}", self.place, self.problem)?;
-        match self.problem.hint() {
-            Some(hint) => write!(f, "; {hint}"),
-            None => Ok(()),
-        }
-    }
-}
-
-impl std::error::Error for MalformedRecord {}

@@ -11,12 +11,11 @@ use seqloom_format::sam::ReferenceNames;
 use super::block::{Defect, RecordBlock};
 use super::error::Problem;
 use super::records::{SamLines, Stop, name_of_line, parse_lines};
-use crate::input::claim::LookAhead;
-use crate::input::claim::{Chunks, PlainAhead};
+use crate::input::claim::Chunks;
 use crate::input::error::InputError;
 use crate::input::extent::BlockExtent;
+use crate::input::look_ahead::{Doubling, LookAhead, PlainAhead};
 use crate::input::raw::Input;
-use crate::input::stream::LARGE_BYTES;
 
 /// Text read after a chunk at first; doubled each time.
 const AHEAD_BYTES: usize = 4 * 1024;
@@ -50,7 +49,8 @@ pub(super) fn read(
     let size = file.chunks.size;
     text.clear();
     let mut ahead = PlainAhead { input: file.input, next: lo, size };
-    let mut at_eof = ahead.extend(text, own + AHEAD_BYTES)?;
+    let at_eof = ahead.extend(text, own + AHEAD_BYTES)?;
+    let mut ahead = Doubling { ahead: &mut ahead, at_eof, step: AHEAD_BYTES };
     let first = match file.header_bytes.checked_sub(lo) {
         // The header ends here, or with the byte before.
         Some(skip) if skip > 0 || index == 0 => Some(skip as usize),
@@ -58,23 +58,16 @@ pub(super) fn read(
     };
     let Some(first) = first else { return Ok(()) };
     block.place.first = Some(first as u64);
-    let (mut at, mut records, mut step) = (first, 0, AHEAD_BYTES);
+    let (mut at, mut records) = (first, 0);
     let limit = own + 1;
     let SamFile { names, read_names, max_line_bytes: most, .. } = file;
     loop {
+        let at_eof = ahead.at_eof;
         let lines = SamLines { text, limit, at_eof, names, read_names, max_line_bytes: most };
         match parse_lines(lines, &mut block.bytes, &mut at, &mut records) {
             Stop::Done => break,
             Stop::NeedMore(_) if at_eof => break,
-            Stop::NeedMore(_) if text.len() - at <= most => {
-                let missing = at + most + 1 - text.len();
-                if step > LARGE_BYTES {
-                    // At once: a buffer that is made larger step by step is there twice meanwhile.
-                    text.reserve_exact(missing);
-                }
-                at_eof = ahead.extend(text, step.min(missing))?;
-                step = step.saturating_mul(2);
-            }
+            Stop::NeedMore(_) if ahead.grow(text, at + most)? => {}
             Stop::NeedMore(_) => {
                 let name = name_of_line(&text[at..]).to_vec();
                 block.defect = Some(defect(Problem::LongLine(most), name, records, at));

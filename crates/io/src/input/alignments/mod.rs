@@ -35,12 +35,10 @@ mod tests;
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use seqloom_format::bam::Header;
 use seqloom_format::names::ReadNames;
-use seqloom_runtime::failure::lock;
 
 use self::chunk::{BgzfFile, BgzfPosition, ChunkScratch};
 use self::file::{Access, InputFile, StreamGrammar};
@@ -48,13 +46,15 @@ use self::lines::SamFile;
 use self::records::RecordRules;
 use crate::alignment_index::RecordStart;
 use crate::cram::{ContainerScratch, InputBases, MAX_CONTAINER_BYTES};
+use crate::input::buffers::BufferPool;
 use crate::input::error::InputError;
 use crate::input::stream::Pull;
-use crate::input::{MAX_BLOCK_BYTES, MAX_RECORD_BYTES, POLL_TIME, poll};
+use crate::input::waiting::WaitingPlace;
+use crate::input::{MAX_BLOCK_BYTES, MAX_RECORD_BYTES};
 
 pub use self::block::RecordBlock;
 pub use self::check::BlockCheck;
-pub use self::error::{AlignmentError, MalformedRecord, RecordPlace};
+pub use self::error::AlignmentError;
 pub use self::opening::AlignmentFormat;
 pub use crate::input::reader::Truncation;
 
@@ -110,8 +110,8 @@ pub struct AlignmentSource {
     options: AlignmentOptions,
     /// The input whose turn it is.
     turn: AtomicUsize,
-    free: Mutex<Vec<Vec<u8>>>,
-    poller: Mutex<()>,
+    buffers: BufferPool<Vec<u8>>,
+    waiting: WaitingPlace,
 }
 
 impl AlignmentSource {
@@ -140,10 +140,10 @@ impl AlignmentSource {
         Ok(Self {
             files,
             headers,
+            buffers: BufferPool::new(options.free_blocks),
             options,
             turn: AtomicUsize::new(0),
-            free: Mutex::new(Vec::new()),
-            poller: Mutex::new(()),
+            waiting: WaitingPlace::default(),
         })
     }
 
@@ -262,19 +262,16 @@ impl AlignmentSource {
         if block.bytes.capacity() > usual.max(container.saturating_mul(2)) {
             return;
         }
-        let mut free = lock(&self.free);
-        if free.len() < self.options.free_blocks {
-            free.push(block.bytes);
-        }
+        self.buffers.give(block.bytes);
     }
 
-    /// Gives up the buffers that are kept for further blocks: none will come.
-    pub fn release(&self) {
-        lock(&self.free).clear();
+    /// Frees the buffers that were given back: no further block comes.
+    pub fn release_buffers(&self) {
+        self.buffers.release();
     }
 
     fn free_bytes(&self) -> Vec<u8> {
-        let mut bytes = lock(&self.free).pop().unwrap_or_default();
+        let mut bytes = self.buffers.take();
         bytes.clear();
         bytes
     }
@@ -312,15 +309,10 @@ impl AlignmentSource {
                     let order = Ordering::AcqRel;
                     let _ = self.turn.compare_exchange(input, next, order, Ordering::Acquire);
                 }
-                Pull::Waiting if has_waited => return Ok(AlignmentFetch::Busy),
-                Pull::Waiting => {
-                    let Ok(_poller) = self.poller.try_lock() else {
-                        return Ok(AlignmentFetch::Busy);
-                    };
-                    poll::readable(&[&file.input.file], POLL_TIME)
-                        .map_err(|error| file.input.read_error(0, error))?;
+                Pull::Waiting if !has_waited && self.waiting.wait(&[&file.input])? => {
                     has_waited = true;
                 }
+                Pull::Waiting => return Ok(AlignmentFetch::Busy),
             }
         }
     }

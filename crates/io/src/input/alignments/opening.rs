@@ -1,25 +1,21 @@
 //! What an input is, found out from its first bytes, and its header.
 
 use std::path::Path;
-use std::time::Duration;
 
 use seqloom_format::bam::{Header, HeaderError, LineFault, MAX_HEADER_LINE_BYTES};
 use seqloom_format::bgzf::{self, BgzfError, VirtualOffset};
 
 use super::chunk::BgzfPosition;
 use super::error::AlignmentError;
-use crate::cram::{self, BadContainer, HeaderFault};
+use crate::cram::Consumer;
 use crate::input::SAMPLE_BYTES;
 use crate::input::bam::{MAX_HEADER_BYTES, more_header_bytes};
-use crate::input::error::InputError;
-use crate::input::poll;
+use crate::input::error::{HeaderProblem, InputError};
+use crate::input::header::RecordFormat;
 use crate::input::raw::Input;
-use crate::input::reader::{Fill, TextReader};
+use crate::input::reader::TextReader;
 use crate::input::trailing;
 use crate::input::window::BlockError;
-
-/// How long one look for data of a pipe takes.
-const WAIT: Duration = Duration::from_millis(200);
 
 /// Kind of aligned reads, recognised by content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,13 +52,13 @@ pub(super) fn open(path: &Path, allow_truncated: bool) -> Result<Opened, Alignme
     let mut want = SAMPLE_BYTES;
     loop {
         // Data that are damaged after the header are a record's fault.
-        let (ended, fault) = match fill(&mut reader, &mut text, want) {
+        let (ended, fault) = match reader.fill_waiting(&mut text, want) {
             Ok(ended) => (ended, None),
             Err(fault) => (true, Some(fault)),
         };
         match read_header(&text, ended, reader.input()) {
             Ok(None) => {
-                want = more_header_bytes(text.len()).min(MAX_HEADER_BYTES + SAMPLE_BYTES);
+                want = more_header_bytes(text.len());
             }
             Ok(Some((format, header, header_bytes, header_lines))) => {
                 text.drain(..header_bytes);
@@ -88,55 +84,38 @@ fn read_header(
     ended: bool,
     input: &Input,
 ) -> Result<Option<(AlignmentFormat, Header, usize, u64)>, AlignmentError> {
-    let path = || input.path.to_path_buf();
-    let format = sniff(text, ended).map_err(|(problem, hint)| InputError::Unsupported {
-        path: path(),
-        problem,
-        hint,
-    })?;
-    let header = match format {
-        AlignmentFormat::Bam => decode_bam(text, ended),
-        AlignmentFormat::Sam => parse_sam(text, ended),
-        AlignmentFormat::Cram => match cram::read_header(text, ended, cram::Consumer::Alignments) {
-            Ok(header) => Ok(header.map(|(header, bytes)| (header, bytes, 0))),
-            Err(HeaderFault::Text(fault)) => Err(fault),
-            Err(HeaderFault::Container(fault)) => {
-                let bad = BadContainer { path: path(), container: 0, start: 0, fault };
-                return Err(InputError::from(bad).into());
-            }
-        },
+    let of_records = |records: RecordFormat| {
+        let header = records.read_header(text, ended, input, Consumer::Alignments);
+        header.map(|header| header.map(|(header, bytes)| (header, bytes, 0)))
     };
-    let header = header.map_err(|source| AlignmentError::Header { path: path(), source })?;
-    Ok(header.map(|(header, bytes, lines)| (format, header, bytes, lines)))
-}
-
-/// Whether the input ends with what is in `text` now.
-fn fill(reader: &mut TextReader, text: &mut Vec<u8>, want: usize) -> Result<bool, InputError> {
-    loop {
-        match reader.fill(text, want)? {
-            Fill::Full => return Ok(false),
-            Fill::End => return Ok(true),
-            Fill::Waiting => {
-                let input = reader.input();
-                poll::readable(&[&input.file], WAIT).map_err(|error| input.read_error(0, error))?;
-            }
+    let format = sniff(text, ended).map_err(|(problem, hint)| input.unsupported(problem, hint))?;
+    let header = match format {
+        AlignmentFormat::Bam => of_records(RecordFormat::Bam),
+        AlignmentFormat::Cram => of_records(RecordFormat::Cram),
+        AlignmentFormat::Sam => parse_sam(text, ended).map_err(HeaderProblem::Text),
+    };
+    let header = header.map_err(|problem| match problem {
+        HeaderProblem::Input(error) => AlignmentError::Input(error),
+        HeaderProblem::Text(source) => {
+            AlignmentError::Header { path: input.path.to_path_buf(), source }
         }
-    }
+    })?;
+    Ok(header.map(|(header, bytes, lines)| (format, header, bytes, lines)))
 }
 
 /// The error is what it is instead and what to do.
 fn sniff(text: &[u8], ended: bool) -> Result<AlignmentFormat, (String, &'static str)> {
     const EXPECTED: &str = "BAM, CRAM or SAM is expected";
     const ALIGN: &str = "reads that are not aligned yet are for `seqloom align`";
+    match RecordFormat::sniff(text)? {
+        Some(RecordFormat::Bam) => return Ok(AlignmentFormat::Bam),
+        Some(RecordFormat::Cram) => return Ok(AlignmentFormat::Cram),
+        None => {}
+    }
     match text {
         [] => Err(("the input is empty".into(), EXPECTED)),
-        [b'B', b'A', b'M', 1, ..] => Ok(AlignmentFormat::Bam),
-        [b'C', b'R', b'A', b'M', ..] => Ok(AlignmentFormat::Cram),
         _ if is_header_line(text) || is_record_line(text, ended) => Ok(AlignmentFormat::Sam),
         [b'@' | b'>', ..] => Err(("FASTQ or FASTA, not aligned reads".into(), ALIGN)),
-        [0x1f, 0x8b, ..] => {
-            Err(("the file is compressed twice".into(), "decompress it once: `gzip -dc`"))
-        }
         [first, ..] => {
             let first = char::from(*first);
             Err((format!("neither BAM, CRAM nor SAM: the first byte is {first:?}"), EXPECTED))
@@ -163,23 +142,10 @@ fn is_record_line(text: &[u8], ended: bool) -> bool {
     is_number && (fields.count() >= 9 || line.len() == text.len())
 }
 
+/// Header, bytes and lines; `None` if more text is needed first.
 type ReadHeader = Option<(Header, usize, u64)>;
 
-/// Header, bytes and lines; `None` if more text is needed first.
-fn decode_bam(text: &[u8], ended: bool) -> Result<ReadHeader, HeaderError> {
-    Header::check_line_lengths(text)?;
-    match Header::decode(text) {
-        Ok((header, bytes)) => Ok(Some((header, bytes, 0))),
-        Err(HeaderError::Truncated { needed_bytes, .. })
-            if !ended && needed_bytes <= MAX_HEADER_BYTES =>
-        {
-            Ok(None)
-        }
-        Err(error) => Err(error),
-    }
-}
-
-/// Likewise: the first lines that start with `@`, up to one that is a record whose name does.
+/// The first lines that start with `@`, up to one that is a record whose name does.
 fn parse_sam(text: &[u8], ended: bool) -> Result<ReadHeader, HeaderError> {
     let (mut end, mut lines) = (0, 0);
     while text.get(end) == Some(&b'@') {

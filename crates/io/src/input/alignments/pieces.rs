@@ -113,7 +113,7 @@ impl AlignmentSource {
         let own_bytes = piece.bytes.len() as u64;
         let bytes = self.free_bytes();
         let mut block = self.new_block(input, piece.index, piece.last, bytes);
-        let fault = match &file.access {
+        let broken = match &file.access {
             Access::Containers(cram) => {
                 cram.decode(&mut piece, &mut scratch.container, &mut block.bytes)
             }
@@ -125,11 +125,11 @@ impl AlignmentSource {
         let defect = |problem, byte, name| {
             Some(Defect { problem, record: records, byte, virtual_offset: None, name })
         };
-        block.defect = match (stop, fault) {
+        block.defect = match (stop, broken) {
             (Stop::Defect(problem, name), _) => defect(problem, 0, name),
-            (_, Some(fault)) => {
-                let byte = fault.byte;
-                defect(Problem::Container(fault), byte, Vec::new())
+            (_, Some(broken)) => {
+                let byte = broken.byte;
+                defect(Problem::Container(broken), byte, Vec::new())
             }
             _ => None,
         };

@@ -1,11 +1,11 @@
 //! Blocks of reads as the source hands them out.
 
-use crate::input::extent::BlockExtent;
 use seqloom_format::ReadBlock;
 use seqloom_format::fastq::DefectKind;
 use seqloom_format::names::ReadNameFault;
 
-use crate::cram::ContainerFault;
+use crate::cram::ContainerDefect;
+use crate::input::extent::BlockExtent;
 
 /// A run of consecutive reads of one file.
 #[derive(Debug)]
@@ -33,19 +33,9 @@ pub struct InputBlock {
     pub(crate) place: BlockExtent,
     /// Something else than BGZF follows in the block's chunk, which is to be read as a stream.
     pub(crate) leaves_bgzf: bool,
-    /// Name of the last read, where the reads were taken out.
-    pub(crate) kept_name: Vec<u8>,
 }
 
 impl InputBlock {
-    /// Takes the reads out of a block that still waits for its check, where
-    /// [`BlockCheck::looks_at_reads`](super::BlockCheck::looks_at_reads) says that it can do
-    /// without: their memory is free for others meanwhile.
-    pub fn take_reads(&mut self) -> ReadBlock {
-        self.kept_name = self.last_name().unwrap_or_default().to_vec();
-        std::mem::take(&mut self.reads)
-    }
-
     /// Makes it a block of nothing, which is not the last.
     pub(crate) fn discard(&mut self) {
         self.reads.reads.clear();
@@ -56,10 +46,7 @@ impl InputBlock {
 
     /// Name of the last read, `None` without reads.
     pub(crate) fn last_name(&self) -> Option<&[u8]> {
-        match self.reads.reads.len().checked_sub(1) {
-            Some(last) => Some(self.reads.name(last)),
-            None => Some(&self.kept_name[..]).filter(|name| !name.is_empty()),
-        }
+        self.reads.reads.len().checked_sub(1).map(|last| self.reads.name(last))
     }
 }
 
@@ -78,7 +65,7 @@ pub struct Defect {
     pub name: Vec<u8>,
 }
 
-/// What is wrong with a record.
+/// The problem of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Problem {
     /// In FASTQ or FASTA.
@@ -88,7 +75,7 @@ pub(crate) enum Problem {
     /// The read's name in BAM.
     Name(ReadNameFault),
     /// In a container of CRAM.
-    Container(ContainerFault),
+    Container(ContainerDefect),
 }
 
 impl From<String> for Problem {
@@ -102,7 +89,7 @@ impl Problem {
     pub(crate) fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Text(DefectKind::Name(fault)) | Self::Name(fault) => fault.hint(),
-            Self::Container(fault) => fault.hint,
+            Self::Container(defect) => defect.hint,
             Self::Text(DefectKind::MissingPlus(byte)) if *byte != b'@' => Some(
                 "wrapped sequences are read only where the first records of the file are wrapped \
                  too: unwrap the file, for example with `seqtk seq -l0`",
@@ -131,7 +118,7 @@ impl std::fmt::Display for Problem {
             Self::Text(kind) => kind.fmt(f),
             Self::Bam(problem) => f.write_str(problem),
             Self::Name(fault) => fault.fmt(f),
-            Self::Container(fault) => f.write_str(&fault.problem),
+            Self::Container(defect) => f.write_str(&defect.problem),
         }
     }
 }

@@ -2,10 +2,10 @@
 
 use super::ReadSource;
 use super::block::{Defect, InputBlock, Problem};
-use super::error::{Malformed, ReadsError};
+use super::error::ReadsError;
 use super::place::{BlockPlace, FilePosition};
-use crate::cram::BadContainer;
 use crate::input::error::InputError;
+use crate::input::malformed::{Malformed, RecordPlace, shown_name};
 
 /// Records looked at to distinguish Phred+64 from Phred+33.
 const PHRED_RECORDS: u64 = 10_000;
@@ -93,13 +93,6 @@ impl BlockCheck {
     #[must_use]
     pub fn bases(&self) -> u64 {
         self.bases
-    }
-
-    /// Whether blocks must have their reads still when they are accepted: the first ones of a file,
-    /// whose qualities show their offset.
-    #[must_use]
-    pub fn looks_at_reads(&self) -> bool {
-        self.qualities.open
     }
 
     /// Accepts the next block. `block` must be the one with the next index. Where BGZF ends, blocks
@@ -217,23 +210,22 @@ impl BlockCheck {
 
     /// `defect` counts from the start of the file; `before` is the name of the read before it.
     fn error(&self, source: &ReadSource, defect: &Defect, before: Option<&[u8]>) -> ReadsError {
-        let text = |name: &[u8]| {
-            (!name.is_empty()).then(|| String::from_utf8_lossy(name).escape_debug().to_string())
-        };
-        let path = source.path(self.file).to_path_buf();
-        if let Problem::Container(fault) = &defect.problem {
+        let path = source.path(self.file);
+        if let Problem::Container(defect) = &defect.problem {
             // The first one has the number 1.
-            let (container, start) = (self.next_index, self.base);
-            let bad = BadContainer { path, container, start, fault: fault.clone() };
-            return InputError::from(bad).into();
+            return InputError::from(defect.clone().at(path, self.next_index, self.base)).into();
         }
+        let byte = defect.byte;
+        let place = match defect.line {
+            Some(line) => RecordPlace::Line { line: line + 1, byte },
+            None => RecordPlace::Byte(byte),
+        };
         ReadsError::Malformed(Box::new(Malformed {
-            path,
+            path: path.to_path_buf(),
             record: defect.record + 1,
-            line: defect.line.map(|line| line + 1),
-            byte: defect.byte,
-            name: text(&defect.name),
-            after: text(before.unwrap_or(&self.last_name)),
+            name: shown_name(&defect.name),
+            after: shown_name(before.unwrap_or(&self.last_name)),
+            place,
             problem: defect.problem.to_string(),
             hint: defect.problem.hint(),
         }))
@@ -247,7 +239,6 @@ impl BlockCheck {
         if !self.qualities.open {
             return Ok(());
         }
-        debug_assert!(block.kept_name.is_empty(), "the reads were taken too early");
         for read in 0..block.reads.reads.len() {
             self.qualities.add(block.reads.qualities(read));
         }

@@ -12,7 +12,8 @@ use seqloom_format::fastq::ParseOptions;
 
 use super::error::ReadsError;
 use super::parse::{Claim, ParsedText, parse_claim};
-use crate::input::claim::{Chunks, PlainAhead};
+use crate::input::claim::Chunks;
+use crate::input::look_ahead::PlainAhead;
 use crate::input::raw::Input;
 use crate::input::window::{BgzfScratch, BgzfWindow};
 

@@ -47,16 +47,16 @@ impl ReadSource {
         let own_bytes = piece.bytes.len() as u64;
         let FetchScratch { container, records, .. } = scratch;
         records.clear();
-        let fault = cram.decode(&mut piece, container, records);
-        let mut block = self.free_block();
+        let broken = cram.decode(&mut piece, container, records);
+        let mut block = self.buffers.take();
         block.bytes.clear();
         let mut parsed = parse_bam_piece(records, &mut block, self.parse.names);
         if let Some(defect) = &mut parsed.defect {
             // Of a record it is known in which container it is.
             defect.byte = 0;
-        } else if let Some(fault) = fault {
-            let (record, byte) = (parsed.records, fault.byte);
-            let problem = Problem::Container(fault);
+        } else if let Some(broken) = broken {
+            let (record, byte) = (parsed.records, broken.byte);
+            let problem = Problem::Container(broken);
             parsed.defect = Some(Defect { problem, record, line: None, byte, name: Vec::new() });
         }
         parsed.place =

@@ -1,11 +1,11 @@
 //! What can go wrong while reads are read.
 
-use std::fmt;
 use std::path::PathBuf;
 
 use seqloom_runtime::error::{Class, Place, RunError};
 
 use crate::input::error::InputError;
+use crate::input::malformed::Malformed;
 
 /// An error of a [`ReadSource`](super::ReadSource).
 #[derive(Debug, thiserror::Error)]
@@ -89,54 +89,3 @@ impl RunError for ReadsError {
         }
     }
 }
-
-/// A malformed record and where it is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Malformed {
-    /// The input.
-    pub path: PathBuf,
-    /// Number of the record, from 1.
-    pub record: u64,
-    /// Number of the line, from 1; `None` in binary input.
-    pub line: Option<u64>,
-    /// Offset of the byte at fault, from 0, in the text (decompressed where the file is
-    /// compressed).
-    pub byte: u64,
-    /// Name of the read as far as it is known.
-    pub name: Option<String>,
-    /// Name of the read before, where the record itself has none.
-    pub after: Option<String>,
-    /// The problem.
-    pub problem: String,
-    /// A hint, if there is one.
-    pub hint: Option<&'static str>,
-}
-
-impl Malformed {
-    fn place(&self) -> Place {
-        let Self { path, record, line, byte, name, .. } = self;
-        let (record, byte) = (Some(*record), Some(*byte));
-        Place { record, name: name.clone(), line: *line, byte, ..Place::of(path) }
-    }
-}
-
-impl fmt::Display for Malformed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: record {}", self.path.display(), self.record)?;
-        match (&self.name, &self.after) {
-            (Some(name), _) => write!(f, " ({name})")?,
-            (None, Some(after)) => write!(f, " (after {after})")?,
-            (None, None) => {}
-        }
-        if let Some(line) = self.line {
-            write!(f, ", line {line}")?;
-        }
-        write!(f, ", byte {}: {}", self.byte, self.problem)?;
-        match self.hint {
-            Some(hint) => write!(f, "; {hint}"),
-            None => Ok(()),
-        }
-    }
-}
-
-impl std::error::Error for Malformed {}

@@ -38,14 +38,12 @@ mod tests;
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use seqloom_format::ReadBlock;
 use seqloom_format::bam::Header;
 use seqloom_format::fastq::ParseOptions;
-use seqloom_runtime::failure::lock;
 
 use self::claims::ClaimedChunk;
 use self::file::{Access, InputFile, Progress};
@@ -53,18 +51,20 @@ use self::grammar::StreamGrammar;
 use self::opening::Opened;
 use self::parse::ParsedText;
 pub use crate::input::MAX_RECORD_BYTES;
+use crate::input::buffers::BufferPool;
 use crate::input::claim::Chunks;
 use crate::input::error::InputError;
 use crate::input::raw::Input;
 use crate::input::stream::{Piece, Pull, SharedStream};
+use crate::input::waiting::WaitingPlace;
 use crate::input::window::BgzfScratch;
-use crate::input::{MAX_BLOCK_BYTES, POLL_TIME, poll};
+use crate::input::{MAX_BLOCK_BYTES, poll};
 
 use crate::cram::ContainerScratch;
 
 pub use self::block::InputBlock;
 pub use self::check::BlockCheck;
-pub use self::error::{Malformed, ReadsError};
+pub use self::error::ReadsError;
 pub use self::opening::{Container, InputFormat};
 pub use self::options::SourceOptions;
 pub use self::place::{BlockPlace, FilePosition, FileStart};
@@ -101,8 +101,8 @@ pub struct ReadSource {
     header: Option<Header>,
     options: SourceOptions,
     parse: ParseOptions,
-    free: Mutex<Vec<ReadBlock>>,
-    poller: Mutex<()>,
+    buffers: BufferPool<ReadBlock>,
+    waiting: WaitingPlace,
     started: Instant,
 }
 
@@ -154,9 +154,9 @@ impl ReadSource {
                 phred64: options.phred64,
                 names: options.names,
             },
+            buffers: BufferPool::new(options.free_blocks),
             options,
-            free: Mutex::new(Vec::new()),
-            poller: Mutex::new(()),
+            waiting: WaitingPlace::default(),
             started: Instant::now(),
         })
     }
@@ -215,20 +215,12 @@ impl ReadSource {
         block.reads.clear();
         block.mate_of_pair.clear();
         block.failed_filter.clear();
-        let mut free = lock(&self.free);
-        if free.len() < self.options.free_blocks {
-            free.push(block);
-        }
+        self.buffers.give(block);
     }
 
-    /// Frees the buffers that were given back.
-    pub fn free_memory(&self) {
-        *lock(&self.free) = Vec::new();
-    }
-
-    /// A block without reads; what its buffer holds is of no use.
-    fn free_block(&self) -> ReadBlock {
-        lock(&self.free).pop().unwrap_or_default()
+    /// Frees the buffers that were given back: no further block comes.
+    pub fn release_buffers(&self) {
+        self.buffers.release();
     }
 
     /// Takes and parses the next block of the file that lags (or of another that may be taken).
@@ -290,7 +282,7 @@ impl ReadSource {
 
     fn pull(&self, file: usize, stream: &SharedStream<StreamGrammar>) -> Result<Taken, ReadsError> {
         let progress = &self.files[file].progress;
-        match stream.pull(|| self.free_block().bytes)? {
+        match stream.pull(|| self.buffers.take().bytes)? {
             Pull::Piece(piece) => {
                 progress.claimed_blocks.fetch_add(1, Ordering::Relaxed);
                 progress.starved_since.store(0, Ordering::Relaxed);
@@ -319,7 +311,7 @@ impl ReadSource {
         scratch: &mut FetchScratch,
     ) -> Result<Taken, ReadsError> {
         let InputFile { input, source, start, max_record_bytes, .. } = &self.files[file];
-        let mut block = self.free_block();
+        let mut block = self.buffers.take();
         let (options, max_record_bytes) = (self.parse, *max_record_bytes);
         let chunk = ClaimedChunk { input, chunks, index, options, max_record_bytes };
         let parsed = match source {
@@ -361,7 +353,7 @@ impl ReadSource {
         if let Some(fault) = fault {
             return Err(fault.into());
         }
-        let mut block = self.free_block();
+        let mut block = self.buffers.take();
         let mut parsed = match grammar {
             StreamGrammar::Text(grammar) => {
                 block.bytes = text;
@@ -407,7 +399,6 @@ impl ReadSource {
             defect,
             place,
             leaves_bgzf: false,
-            kept_name: Vec::new(),
         }))
     }
 
@@ -452,12 +443,10 @@ impl ReadSource {
 fn refuse_streams(opened: &[Opened]) -> Result<(), ReadsError> {
     match opened.iter().find(|it| it.reader.input().size.is_none()) {
         None => Ok(()),
-        Some(stream) => Err(InputError::Unsupported {
-            path: stream.reader.input().path.to_path_buf(),
-            problem: "a stream cannot be read from its middle on".into(),
-            hint: "write it to a file first",
+        Some(stream) => {
+            let problem = "a stream cannot be read from its middle on";
+            Err(stream.reader.input().unsupported(problem, "write it to a file first").into())
         }
-        .into()),
     }
 }
 
@@ -466,11 +455,11 @@ fn refuse_record_pairs(opened: &[Opened]) -> Result<(), ReadsError> {
     let records = opened.iter().find(|it| it.format.container.has_records());
     match records.filter(|_| opened.len() > 1) {
         None => Ok(()),
-        Some(it) => Err(InputError::Unsupported {
-            path: it.reader.input().path.to_path_buf(),
-            problem: format!("{} with a second input", it.format.container.name()),
-            hint: "unaligned BAM and CRAM have both reads of a pair: give it as the only input",
+        Some(it) => {
+            let problem = format!("{} with a second input", it.format.container.name());
+            let hint =
+                "unaligned BAM and CRAM have both reads of a pair: give it as the only input";
+            Err(it.reader.input().unsupported(problem, hint).into())
         }
-        .into()),
     }
 }

@@ -2,17 +2,18 @@
 
 use std::time::{Duration, Instant};
 
-use seqloom_format::bam::{Header, HeaderError};
+use seqloom_format::bam::Header;
 use seqloom_format::fastq::{Grammar, detect_grammar};
 
 use super::error::ReadsError;
-use crate::cram::{self, BadContainer, Consumer, HeaderFault};
+use crate::cram::Consumer;
 use crate::input::SAMPLE_BYTES;
-use crate::input::bam::{MAX_HEADER_BYTES, more_header_bytes};
-use crate::input::error::InputError;
-use crate::input::poll;
+use crate::input::bam::more_header_bytes;
+use crate::input::error::HeaderProblem;
+use crate::input::header::RecordFormat;
 use crate::input::raw::Input;
 use crate::input::reader::{Compression, Fill, TextReader};
+use crate::input::waiting::{self, WAIT};
 
 /// Text taken at a time from a pipe whose turn it is not.
 const AHEAD_STEP_BYTES: usize = 1024 * 1024;
@@ -36,7 +37,15 @@ impl Container {
     /// Whether its records are those of alignments: they say which reads are mates, and have tags.
     #[must_use]
     pub fn has_records(self) -> bool {
-        matches!(self, Self::Bam | Self::Cram)
+        self.records().is_some()
+    }
+
+    fn records(self) -> Option<RecordFormat> {
+        match self {
+            Self::Fastq | Self::WrappedFastq | Self::Fasta => None,
+            Self::Bam => Some(RecordFormat::Bam),
+            Self::Cram => Some(RecordFormat::Cram),
+        }
     }
 
     /// What messages call it.
@@ -96,12 +105,14 @@ impl Opening {
             };
             let compression = self.reader.compression().unwrap_or(Compression::Plain);
             let container = sniff_container(&self.text, ended)
-                .map_err(|(problem, hint)| self.unsupported(problem, hint))?;
+                .map_err(|(problem, hint)| self.reader.input().unsupported(problem, hint))?;
             let format = InputFormat { container, compression };
-            if !container.has_records() {
-                self.named = Some((format, None));
-            } else if let Some(header) = self.read_header(container, ended)? {
-                self.named = Some((format, Some(header)));
+            match container.records() {
+                None => self.named = Some((format, None)),
+                Some(records) => {
+                    let header = self.read_header(records, ended)?;
+                    self.named = header.map(|header| (format, Some(header)));
+                }
             }
         }
         Ok(true)
@@ -110,48 +121,26 @@ impl Opening {
     /// Takes the header off the text; `None` if more text is needed first.
     fn read_header(
         &mut self,
-        container: Container,
+        records: RecordFormat,
         ended: bool,
     ) -> Result<Option<Header>, ReadsError> {
-        const HINT: &str = "check the file with `samtools view -H`";
-        if container == Container::Cram {
-            return match cram::read_header(&self.text, ended, Consumer::Reads) {
-                Ok(Some((header, bytes))) => Ok(Some(self.after_header(header, bytes))),
-                Ok(None) => {
-                    let most = MAX_HEADER_BYTES + SAMPLE_BYTES;
-                    self.want = more_header_bytes(self.text.len()).min(most);
-                    Ok(None)
-                }
-                Err(HeaderFault::Text(error)) => Err(self.unsupported(error.to_string(), HINT)),
-                Err(HeaderFault::Container(fault)) => {
-                    let path = self.reader.input().path.to_path_buf();
-                    let bad = BadContainer { path, container: 0, start: 0, fault };
-                    Err(InputError::from(bad).into())
-                }
-            };
-        }
-        let lines = Header::check_line_lengths(&self.text);
-        match lines.and_then(|()| Header::decode(&self.text)) {
-            Ok((header, bytes)) => Ok(Some(self.after_header(header, bytes))),
-            Err(HeaderError::Truncated { needed_bytes, .. })
-                if !ended && needed_bytes <= MAX_HEADER_BYTES && self.want < MAX_HEADER_BYTES =>
-            {
+        let input = self.reader.input();
+        match records.read_header(&self.text, ended, input, Consumer::Reads) {
+            Ok(Some((header, bytes))) => {
+                self.text.drain(..bytes);
+                self.header_bytes = bytes as u64;
+                Ok(Some(header))
+            }
+            Ok(None) => {
                 self.want = more_header_bytes(self.text.len());
                 Ok(None)
             }
-            Err(error) => Err(self.unsupported(error.to_string(), HINT)),
+            Err(HeaderProblem::Input(error)) => Err(error.into()),
+            Err(HeaderProblem::Text(error)) => {
+                let hint = "check the file with `samtools view -H`";
+                Err(input.unsupported(error.to_string(), hint).into())
+            }
         }
-    }
-
-    fn after_header(&mut self, header: Header, bytes: usize) -> Header {
-        self.text.drain(..bytes);
-        self.header_bytes = bytes as u64;
-        header
-    }
-
-    fn unsupported(&self, problem: String, hint: &'static str) -> ReadsError {
-        let path = self.reader.input().path.to_path_buf();
-        InputError::Unsupported { path, problem, hint }.into()
     }
 
     fn is_stream(&self) -> bool {
@@ -215,23 +204,20 @@ fn wait(openings: &[Opening], max_ahead_bytes: usize) -> Result<bool, ReadsError
     let waiting =
         openings.iter().filter(|it| it.wants_data(max_ahead_bytes) && !it.reader.is_ended());
     let inputs: Vec<&Input> = waiting.map(|it| it.reader.input()).collect();
-    let files: Vec<_> = inputs.iter().map(|input| &*input.file).collect();
-    let ready = poll::readable(&files, Duration::from_millis(200));
-    match (ready, inputs.first()) {
-        (Ok(ready), _) => Ok(ready.contains(&true)),
-        (Err(error), Some(input)) => Err(input.read_error(0, error).into()),
-        (Err(_), None) => Ok(false),
-    }
+    Ok(waiting::wait(&inputs, WAIT)?)
 }
 
 /// Kind of reads by their first text. The error is what it is instead and what to do.
 fn sniff_container(text: &[u8], ended: bool) -> Result<Container, (String, &'static str)> {
     const CONVERT: &str = "convert it with `samtools fastq` or `samtools view -b`";
     const EXPECTED: &str = "FASTQ, FASTA, unaligned BAM or CRAM is expected";
+    match RecordFormat::sniff(text)? {
+        Some(RecordFormat::Bam) => return Ok(Container::Bam),
+        Some(RecordFormat::Cram) => return Ok(Container::Cram),
+        None => {}
+    }
     match text {
         [] => Ok(Container::Fastq),
-        [b'B', b'A', b'M', 1, ..] => Ok(Container::Bam),
-        [b'C', b'R', b'A', b'M', ..] => Ok(Container::Cram),
         [b'@', b'H', b'D', b'\t', ..] | [b'@', b'S', b'Q', b'\t', ..] => {
             Err(("SAM text is not read".into(), CONVERT))
         }
@@ -242,9 +228,6 @@ fn sniff_container(text: &[u8], ended: bool) -> Result<Container, (String, &'sta
         }),
         [0xef, 0xbb, 0xbf, ..] => {
             Err(("the file starts with a byte order mark".into(), "save it as plain text"))
-        }
-        [0x1f, 0x8b, ..] => {
-            Err(("the file is compressed twice".into(), "decompress it once: `gzip -dc`"))
         }
         // Blank lines only: no reads. `parse` says what is wrong if more follows.
         [b'\n' | b'\r', ..] => Ok(Container::Fastq),

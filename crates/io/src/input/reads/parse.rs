@@ -9,9 +9,8 @@ use seqloom_format::names::ReadNames;
 use super::block::{Defect, Problem};
 use super::error::ReadsError;
 use super::unaligned::{ParsedRecords, read_records};
-use crate::input::claim::LookAhead;
 use crate::input::extent::BlockExtent;
-use crate::input::stream::LARGE_BYTES;
+use crate::input::look_ahead::{Doubling, LookAhead};
 
 /// A block before it is known whose it is.
 #[derive(Debug, Default)]
@@ -104,7 +103,7 @@ pub(crate) struct Claim {
     /// Bytes at the start of the block's buffer that the claim owns.
     pub(crate) own: usize,
     pub(crate) at_eof: bool,
-    /// Bytes to look ahead at first; doubled each time.
+    /// Bytes to look ahead at first.
     pub(crate) ahead: usize,
     /// Longest record.
     pub(crate) max_record_bytes: usize,
@@ -118,25 +117,21 @@ pub(crate) fn parse_claim(
     ahead: &mut dyn LookAhead,
     options: ParseOptions,
 ) -> Result<ParsedText, ReadsError> {
-    let mut growing = Growing {
-        ahead,
-        at_eof: claim.at_eof,
-        step: claim.ahead.max(1),
-        limit: claim.own + claim.max_record_bytes,
-    };
+    let mut ahead = Doubling { ahead, at_eof: claim.at_eof, step: claim.ahead.max(1) };
+    let most = claim.own + claim.max_record_bytes;
     let mut text = ParsedText::default();
     text.place.own_bytes = claim.own as u64;
     let own = &block.bytes[..claim.own];
     let blank = own.iter().rev().take_while(|&&byte| byte == b'\n' || byte == b'\r').count();
     text.place.blank_from = (claim.own - blank) as u64;
-    let Some(first) = first_record(claim, &mut block.bytes, &mut growing)? else {
+    let Some(first) = first_record(claim, &mut block.bytes, &mut ahead)? else {
         return Ok(text);
     };
     text.place.first = Some(first as u64);
     text.place.end = first as u64;
     let mut from = first;
     loop {
-        let range = TextRange { from, limit: claim.own + 1, at_eof: growing.at_eof };
+        let range = TextRange { from, limit: claim.own + 1, at_eof: ahead.at_eof };
         let parsed = fastq::parse(Grammar::FourLine, block, range, options);
         from = parsed.end;
         if let Stop::Defect(defect) = &parsed.stop {
@@ -145,7 +140,7 @@ pub(crate) fn parse_claim(
         text.add(&parsed);
         match parsed.stop {
             Stop::Done | Stop::Defect(_) => return Ok(text),
-            Stop::NeedMore if growing.grow(&mut block.bytes)? => {}
+            Stop::NeedMore if ahead.grow(&mut block.bytes, most)? => {}
             Stop::NeedMore => {
                 text.set_too_long(claim.max_record_bytes, &block.bytes[from..], from);
                 return Ok(text);
@@ -154,46 +149,22 @@ pub(crate) fn parse_claim(
     }
 }
 
-struct Growing<'a> {
-    ahead: &'a mut dyn LookAhead,
-    at_eof: bool,
-    step: usize,
-    /// Most text.
-    limit: usize,
-}
-
-impl Growing<'_> {
-    /// Looks further ahead; `false` when that would be beyond the longest record.
-    fn grow(&mut self, text: &mut Vec<u8>) -> Result<bool, ReadsError> {
-        if self.at_eof || text.len() > self.limit {
-            return Ok(false);
-        }
-        let missing = self.limit + 1 - text.len();
-        if self.step > LARGE_BYTES {
-            // At once: a buffer that is made larger step by step is there twice meanwhile.
-            text.reserve_exact(missing + LARGE_BYTES);
-        }
-        self.at_eof = self.ahead.extend(text, self.step.min(missing))?;
-        self.step = self.step.saturating_mul(2);
-        Ok(true)
-    }
-}
-
 /// Start of the first record whose preceding byte the claim owns.
 fn first_record(
     claim: Claim,
     text: &mut Vec<u8>,
-    growing: &mut Growing<'_>,
+    ahead: &mut Doubling<'_>,
 ) -> Result<Option<usize>, ReadsError> {
     if claim.first.is_some() {
         return Ok(claim.first);
     }
+    let most = claim.own + claim.max_record_bytes;
     let Some(newline) = memchr::memchr(b'\n', &text[..claim.own]) else { return Ok(None) };
     loop {
-        match find_record_start(text, newline + 1, claim.own + 1, growing.at_eof) {
+        match find_record_start(text, newline + 1, claim.own + 1, ahead.at_eof) {
             RecordStart::At(first) => return Ok(Some(first)),
             RecordStart::Nowhere => return Ok(None),
-            RecordStart::NeedMore if growing.grow(text)? => {}
+            RecordStart::NeedMore if ahead.grow(text, most)? => {}
             RecordStart::NeedMore => return Ok(None),
         }
     }

@@ -2,7 +2,6 @@
 //! than reads them.
 
 use std::path::Path;
-use std::time::Duration;
 
 use memchr::memchr;
 use seqloom_format::fastq::{
@@ -13,13 +12,9 @@ use seqloom_format::{ReadBlock, ReadSpans};
 use super::MAX_FASTQ_BYTES;
 use super::error::ReadsError;
 use crate::input::SAMPLE_BYTES;
-use crate::input::error::InputError;
-use crate::input::poll;
+use crate::input::malformed::shown_name;
 use crate::input::raw::Input;
-use crate::input::reader::{Fill, TextReader};
-
-/// How long one wait for a pipe lasts.
-const WAIT: Duration = Duration::from_millis(200);
+use crate::input::reader::TextReader;
 
 /// Consecutive records as they are in the input.
 #[derive(Debug)]
@@ -82,7 +77,7 @@ impl RecordReader {
         self.used = 0;
         let mut want = want.max(SAMPLE_BYTES);
         loop {
-            self.fill(want)?;
+            self.ended = self.reader.fill_waiting(&mut self.block.bytes, want)?;
             if !self.started {
                 self.check_grammar()?;
                 self.started = true;
@@ -92,8 +87,7 @@ impl RecordReader {
                 break;
             }
             if self.block.bytes.len() > MAX_FASTQ_BYTES {
-                let name = name_of_header(&self.block.bytes);
-                let name = String::from_utf8_lossy(name).escape_debug().to_string();
+                let name = shown_name(name_of_header(&self.block.bytes)).unwrap_or_default();
                 let problem = format!(
                     "record {} ({name}): the record is longer than {MAX_FASTQ_BYTES} bytes",
                     self.records + 1
@@ -107,21 +101,6 @@ impl RecordReader {
         }
         let text = &self.block.bytes[..self.starts.last().copied().unwrap_or(0)];
         Ok(Some(Records { text, starts: &self.starts, reads: &self.block.reads }))
-    }
-
-    fn fill(&mut self, want: usize) -> Result<(), ReadsError> {
-        while !self.ended && self.block.bytes.len() < want {
-            match self.reader.fill(&mut self.block.bytes, want)? {
-                Fill::Full => {}
-                Fill::End => self.ended = true,
-                Fill::Waiting => {
-                    let input = self.reader.input();
-                    poll::readable(&[&input.file], WAIT)
-                        .map_err(|error| input.read_error(self.reader.raw_offset(), error))?;
-                }
-            }
-        }
-        Ok(())
     }
 
     fn check_grammar(&self) -> Result<(), ReadsError> {
@@ -172,8 +151,7 @@ impl RecordReader {
     }
 
     fn unsupported(&self, problem: String, hint: &'static str) -> ReadsError {
-        let path = self.reader.input().path.to_path_buf();
-        InputError::Unsupported { path, problem, hint }.into()
+        self.reader.input().unsupported(problem, hint).into()
     }
 }
 

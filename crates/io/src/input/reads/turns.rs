@@ -4,9 +4,11 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use super::ReadSource;
 use super::error::ReadsError;
 use super::file::InputFile;
-use super::{POLL_TIME, ReadSource, poll};
+use crate::input::poll;
+use crate::input::waiting::POLL_TIME;
 
 /// Blocks by which one file may lead the other, pipes that wait for each other apart.
 const MAX_LEAD_BLOCKS: u64 = 4;
@@ -46,22 +48,18 @@ impl ReadSource {
         Some(self.started.elapsed().saturating_sub(Duration::from_millis(since)))
     }
 
-    /// Waits for one of the pipes that have nothing; whether a further look is worth while.
-    pub(super) fn wait_for_data(&self, waiting: [Option<usize>; 2]) -> Result<bool, ReadsError> {
-        let Ok(_poller) = self.poller.try_lock() else { return Ok(false) };
-        let pipes = || waiting.iter().flatten().map(|&file| &self.files[file]);
-        let Some(first) = pipes().next() else { return Ok(false) };
-        self.check_skew(first)?;
-        let mut descriptors = [&*first.input.file; poll::MAX_FILES];
-        let mut count = 0;
-        for (slot, pipe) in descriptors.iter_mut().zip(pipes()) {
-            *slot = &pipe.input.file;
-            count += 1;
+    /// Waits for one of the pipes that have nothing; whether a further look is worth while: the
+    /// other file may lead further then.
+    pub(super) fn wait_for_data(
+        &self,
+        waiting: [Option<usize>; poll::MAX_FILES],
+    ) -> Result<bool, ReadsError> {
+        let pipes: Vec<_> = waiting.iter().flatten().map(|&file| &self.files[file]).collect();
+        if let Some(first) = pipes.first() {
+            self.check_skew(first)?;
         }
-        poll::readable(&descriptors[..count], POLL_TIME)
-            .map_err(|error| first.input.read_error(0, error))?;
-        // Even if nothing came: the other file may lead further from now on.
-        Ok(true)
+        let inputs: Vec<_> = pipes.iter().map(|pipe| &pipe.input).collect();
+        Ok(self.waiting.wait(&inputs)?)
     }
 
     /// Fails if `starved` has had nothing for too long while the other file waits for it.

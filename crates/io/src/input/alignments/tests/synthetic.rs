@@ -340,7 +340,7 @@ fn an_error_names_file_record_name_and_virtual_offset() {
         };
         assert_eq!(error.path, file.path);
         assert_eq!((error.record, error.name.as_deref()), (5, Some("read4")));
-        let super::super::RecordPlace::Virtual(offset) = error.place else { panic!() };
+        let crate::input::malformed::RecordPlace::Virtual(offset) = error.place else { panic!() };
         let block = &content[offset.block_offset() as usize..];
         let size = seqloom_format::bgzf::parse_block_header(block).unwrap().block_bytes;
         let mut payload = Vec::new();

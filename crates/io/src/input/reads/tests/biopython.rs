@@ -4,7 +4,8 @@
 use std::path::PathBuf;
 
 use super::{Read, bgzf, file, gzip, malformed, options, read_file, test_data};
-use crate::input::reads::{Malformed, ReadsError, SourceOptions};
+use crate::input::malformed::Malformed;
+use crate::input::reads::{ReadsError, SourceOptions};
 
 const FOLDER: &str = "fastq_edge/biopython/Quality";
 
@@ -65,7 +66,7 @@ fn every_bad_file_is_refused_by_record() {
                 let found = malformed(read_file(&held.path, options(block_bytes), 2));
                 let Malformed { name: found_name, problem: found_problem, .. } = &found;
                 assert_eq!(found.record, record, "{name}: {found}");
-                assert_eq!(found.line, Some(line), "{name}: {found}");
+                assert_eq!(found.place().line, Some(line), "{name}: {found}");
                 assert_eq!(found_name.as_deref(), read, "{name}: {found}");
                 assert!(found_problem.contains(problem), "{name}: {found}");
             }

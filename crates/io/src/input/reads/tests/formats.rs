@@ -7,6 +7,7 @@ use seqloom_format::bgzf::EOF_BLOCK;
 
 use super::{Read, bgzf, collect, file, gzip, malformed, options, read, read_bytes, zstd};
 use crate::input::error::InputError;
+use crate::input::malformed::RecordPlace;
 use crate::input::reads::{
     Compression, Container, Fetch, FetchScratch, ReadSource, ReadsError, SourceOptions,
 };
@@ -213,9 +214,9 @@ fn wrapped_records_far_past_the_start_are_refused_by_name() {
     for content in [text.as_bytes().to_vec(), gzip(text.as_bytes()), bgzf(text.as_bytes(), &[999])]
     {
         let error = malformed(read_bytes(&content, 5000));
-        assert_eq!((error.record, error.line), (2001, Some(8003)));
+        let byte = four.len() as u64 + 14;
+        assert_eq!((error.record, error.place), (2001, RecordPlace::Line { line: 8003, byte }));
         assert_eq!(error.name.as_deref(), Some("wrapped"));
-        assert_eq!(error.byte, four.len() as u64 + 14);
         assert!(error.hint.unwrap().contains("seqtk seq -l0"));
     }
 }
@@ -232,7 +233,7 @@ fn fasta_reads_have_no_qualities() {
         }
     }
     let error = malformed(read_bytes(b">a\nAC\n>b\nA1\n", 4));
-    assert_eq!((error.record, error.line, error.byte), (2, Some(4), 10));
+    assert_eq!((error.record, error.place), (2, RecordPlace::Line { line: 4, byte: 10 }));
 }
 
 #[test]
@@ -378,7 +379,7 @@ fn damaged_bam_is_refused() {
             let error = malformed(read_bytes(&bgzf(&bytes, &[30]), block_bytes));
             assert!(error.problem.contains(problem), "{error}");
             let byte = bam_bytes(std::slice::from_ref(&good)).len() as u64;
-            assert_eq!((error.record, error.line, error.byte), (2, None, byte), "{error}");
+            assert_eq!((error.record, error.place), (2, RecordPlace::Byte(byte)), "{error}");
         }
     }
     let mut unmarked = bgzf(&bam_bytes(&[good]), &[30]);

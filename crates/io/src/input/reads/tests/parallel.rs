@@ -249,7 +249,7 @@ fn a_record_that_is_too_long_is_named() {
                 let file = file(&content);
                 let read = read_file(&file.path, limited(block_bytes), 3);
                 let error = super::malformed(read);
-                assert_eq!((error.record, error.line), (31, Some(line)), "{error}");
+                assert_eq!((error.record, error.place().line), (31, Some(line)), "{error}");
                 assert!(error.name.as_ref().unwrap().starts_with("giant"), "{error}");
                 assert!(error.problem.contains("longer than 20000 bytes"), "{error}");
                 assert!(error.hint.is_some());
