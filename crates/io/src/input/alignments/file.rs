@@ -6,8 +6,9 @@ use seqloom_format::bam::Header;
 use seqloom_format::sam::ReferenceNames;
 
 use super::chunk::BgzfPosition;
-use super::opening::{self, Opened};
-use super::{AlignmentError, AlignmentFormat, AlignmentOptions};
+use super::error::AlignmentError;
+use super::opening::{self, AlignmentFormat, Opened};
+use super::options::AlignmentOptions;
 use crate::cram::{Consumer, CramInput, CramLimits};
 use crate::input::bam;
 use crate::input::claim::Chunks;

@@ -1,5 +1,5 @@
 //! Aligned reads, SAM, BAM or CRAM, from files and pipes, by many workers at once and without one
-//! that files the others.
+//! that feeds the others.
 //!
 //! A worker with nothing better to do calls [`AlignmentSource::fetch`]: it takes the next chunk
 //! of the input whose turn it is, decompresses and checks it, and gets a block of BAM records.
@@ -27,6 +27,7 @@ mod error;
 mod file;
 mod lines;
 mod opening;
+mod options;
 mod pieces;
 mod records;
 
@@ -38,14 +39,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use seqloom_format::bam::Header;
-use seqloom_format::names::ReadNames;
 
 use self::chunk::{BgzfFile, BgzfPosition, ChunkScratch};
 use self::file::{Access, InputFile, StreamGrammar};
 use self::lines::SamFile;
 use self::records::RecordRules;
 use crate::alignment_index::RecordStart;
-use crate::cram::{ContainerScratch, InputBases, MAX_CONTAINER_BYTES};
+use crate::cram::{ContainerScratch, InputBases};
 use crate::input::buffers::BufferPool;
 use crate::input::error::InputError;
 use crate::input::stream::Pull;
@@ -56,41 +56,8 @@ pub use self::block::RecordBlock;
 pub use self::check::BlockCheck;
 pub use self::error::AlignmentError;
 pub use self::opening::AlignmentFormat;
+pub use self::options::AlignmentOptions;
 pub use crate::input::reader::Truncation;
-
-/// How a source reads.
-#[derive(Debug, Clone)]
-pub struct AlignmentOptions {
-    /// Text per block, in bytes, about; between 1 and 256 MiB.
-    pub block_bytes: usize,
-    /// Input that was cut short counts as far as it goes: [`BlockCheck::truncation`] says where.
-    pub allow_truncated: bool,
-    /// What happens to read names that SAM does not allow.
-    pub read_names: ReadNames,
-    /// Buffers kept for reuse.
-    pub free_blocks: usize,
-    /// Longest line of SAM text, in bytes, header lines apart; [`MAX_RECORD_BYTES`] at most. No
-    /// more than that and a block is held of a line that is longer.
-    ///
-    /// [`MAX_RECORD_BYTES`]: crate::input::MAX_RECORD_BYTES
-    pub max_line_bytes: usize,
-    /// What a container of CRAM may inflate to, in bytes, and its records too; four times what the
-    /// first one takes is always allowed.
-    pub max_container_bytes: usize,
-}
-
-impl Default for AlignmentOptions {
-    fn default() -> Self {
-        Self {
-            block_bytes: 1024 * 1024,
-            allow_truncated: false,
-            read_names: ReadNames::Check,
-            free_blocks: 256,
-            max_line_bytes: MAX_RECORD_BYTES,
-            max_container_bytes: MAX_CONTAINER_BYTES,
-        }
-    }
-}
 
 /// What [`AlignmentSource::fetch`] gave.
 pub type AlignmentFetch = seqloom_runtime::schedule::Fetch<Box<RecordBlock>>;

@@ -72,9 +72,6 @@ pub(crate) use self::records::{RecordReader, Records};
 pub use crate::input::reader::{Compression, Truncation};
 pub use crate::input::restart::RestartPoint;
 
-/// Longest FASTQ record. The longest reads there are have about four million bases.
-pub(crate) const MAX_FASTQ_BYTES: usize = 64 * 1024 * 1024;
-
 /// What [`ReadSource::fetch`] gave.
 pub type Fetch = seqloom_runtime::schedule::Fetch<Box<InputBlock>>;
 

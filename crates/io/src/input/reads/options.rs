@@ -1,13 +1,16 @@
-//! How a source reads.
+//! How a source of reads reads.
 
 use std::time::Duration;
 
 use seqloom_format::names::ReadNames;
 
-use super::MAX_RECORD_BYTES;
 use crate::cram::MAX_CONTAINER_BYTES;
+use crate::input::MAX_RECORD_BYTES;
 
-/// How a source reads.
+/// Longest FASTQ record. The longest reads there are have about four million bases.
+pub(crate) const MAX_FASTQ_BYTES: usize = 64 * 1024 * 1024;
+
+/// Options of a [`ReadSource`](super::ReadSource).
 #[derive(Debug, Clone)]
 pub struct SourceOptions {
     /// Text per block, in bytes; between 1 and 256 MiB.

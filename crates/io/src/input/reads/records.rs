@@ -9,8 +9,8 @@ use seqloom_format::fastq::{
 };
 use seqloom_format::{ReadBlock, ReadSpans};
 
-use super::MAX_FASTQ_BYTES;
 use super::error::ReadsError;
+use super::options::MAX_FASTQ_BYTES;
 use crate::input::SAMPLE_BYTES;
 use crate::input::malformed::shown_name;
 use crate::input::raw::Input;
