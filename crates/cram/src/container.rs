@@ -10,7 +10,6 @@ use md5::{Digest, Md5};
 use crate::block::{Content, Method, push_block, push_raw_block};
 use crate::codec::Codecs;
 use crate::error::CramError;
-use crate::index::Line;
 use crate::integers::{push_itf8, push_ltf8};
 use crate::version::Version;
 
@@ -43,6 +42,19 @@ pub(crate) struct Region {
 pub(crate) struct Behind {
     pub(crate) records: u64,
     pub(crate) bytes: u64,
+}
+
+/// A line of the index: where a slice is that has records of a region.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct IndexLine {
+    pub(crate) reference_id: i32,
+    pub(crate) start: i32,
+    pub(crate) span: i32,
+    /// In the file.
+    pub(crate) container_at: u64,
+    /// After the container's header.
+    pub(crate) slice_at: u64,
+    pub(crate) slice_bytes: u64,
 }
 
 /// A container without its headers.
@@ -85,7 +97,7 @@ impl Container {
     }
 
     /// Appends all of it; gives its lines of the index to `line`.
-    pub(crate) fn push(&self, after: Behind, out: &mut Vec<u8>, mut line: impl FnMut(Line)) {
+    pub(crate) fn push(&self, after: Behind, out: &mut Vec<u8>, mut line: impl FnMut(IndexLine)) {
         let Behind { records: counter, bytes: offset } = after;
         let mut slice = Vec::new();
         push_raw_block(&mut slice, Content::SliceHeader, &self.slice_header(counter));
@@ -106,7 +118,7 @@ impl Container {
         out.extend_from_slice(&slice);
         out.extend_from_slice(blocks);
         for &region in &self.regions {
-            line(Line {
+            line(IndexLine {
                 reference_id: region.reference_id,
                 start: region.start,
                 span: region.span,

@@ -4,24 +4,11 @@
 use seqloom_format::persist_fields;
 
 use crate::codec::Codecs;
-use crate::container::{Behind, Container};
+use crate::container::{Behind, Container, IndexLine};
 use crate::error::CramError;
 
 /// Level of the index's gzip.
 const LEVEL: u8 = 6;
-
-/// A line of the index.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Line {
-    pub(crate) reference_id: i32,
-    pub(crate) start: i32,
-    pub(crate) span: i32,
-    /// In the file.
-    pub(crate) container_at: u64,
-    /// After the container's header.
-    pub(crate) slice_at: u64,
-    pub(crate) slice_bytes: u64,
-}
 
 /// What whoever puts containers into a file knows of those before.
 #[derive(Debug, Default)]
@@ -61,8 +48,8 @@ impl Numbering {
     }
 }
 
-fn push_line(line: &Line, out: &mut Vec<u8>) {
-    let Line { reference_id, start, span, container_at, slice_at, slice_bytes } = line;
+fn push_line(line: &IndexLine, out: &mut Vec<u8>) {
+    let IndexLine { reference_id, start, span, container_at, slice_at, slice_bytes } = line;
     let text =
         format!("{reference_id}\t{start}\t{span}\t{container_at}\t{slice_at}\t{slice_bytes}\n");
     out.extend_from_slice(text.as_bytes());

@@ -5,8 +5,7 @@ use seqloom_format::bam::cigar::{DELETION, HARD_CLIP, INSERTION, MATCH, PADDING,
 use super::compression::CompressionHeader;
 use super::encodings::Streams;
 use super::error::Problem;
-use super::slice::SequenceBases;
-use super::window::Window;
+use super::window::{SequenceBases, Window};
 
 /// Longest MD: a read that deletes a tenth of a genome, and hostile ones that delete it many times.
 const MOST_MD_BYTES: usize = 256 << 20;

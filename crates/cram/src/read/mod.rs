@@ -44,8 +44,8 @@ pub use error::{Fault, Problem};
 pub use index::{BadLine, ContainerPlace, first_container};
 pub use look::Wants;
 pub use records::Sources;
-pub use slice::{SequenceBases, sequence_digest};
-pub use window::MOST_BASES;
+pub use slice::sequence_digest;
+pub use window::{MOST_BASES, SequenceBases};
 
 /// One worker's decoder.
 pub struct Decoder {

@@ -7,8 +7,8 @@ use super::compression::CompressionHeader;
 use super::encodings::Streams;
 use super::error::Problem;
 use super::mates::{self, Placed};
-use super::slice::{SequenceBases, SliceHeader, check_known};
-use super::window::Window;
+use super::slice::{SliceHeader, check_known};
+use super::window::{SequenceBases, Window};
 use crate::container::SEVERAL_REFERENCES;
 
 /// Bits of CF.

@@ -1,33 +1,12 @@
 //! Slices: their headers, blocks and references.
 
-use std::ops::Range;
-
 use md5::{Digest, Md5};
 
 use super::blocks::{Block, CORE, EXTERNAL, Inflater, SLICE_HEADER};
 use super::cursor::Cursor;
 use super::encodings::{Slots, Streams};
 use super::error::{Fault, Problem};
-use super::window::{MOST_BASES, Window};
-
-/// Bases of the sequences of a header.
-pub trait SequenceBases {
-    /// Number of a sequence's bases; `None` if they are not known.
-    fn length(&self, index: usize) -> Option<usize>;
-
-    /// Replaces `out` by the bases of a sequence at these places, which it has, in upper case.
-    ///
-    /// # Errors
-    /// Why they cannot be read.
-    fn read(&self, index: usize, places: Range<usize>, out: &mut Vec<u8>) -> Result<(), String>;
-
-    /// Whether a sequence is the one of the header's M5, as far as there is one; for slices without
-    /// an MD5 of their own.
-    ///
-    /// # Errors
-    /// Why its bases cannot be read.
-    fn is_known(&self, index: usize) -> Result<bool, String>;
-}
+use super::window::{MOST_BASES, SequenceBases, Window};
 
 /// What a slice is of.
 #[derive(Debug, Clone)]

@@ -4,7 +4,6 @@
 use std::ops::Range;
 
 use super::error::Problem;
-use super::slice::SequenceBases;
 
 /// Most bases that a decoder has in memory at once. A slice of 10,000 short reads at a depth of 30
 /// is on 50,000.
@@ -12,6 +11,25 @@ pub const MOST_BASES: usize = 1 << 20;
 const ENDS: Problem = Problem::Ends("a sequence of the reference");
 /// Bases that are read where nothing is known of what is read next.
 const LEAST_BASES: usize = 8 << 10;
+
+/// Bases of the sequences of a header.
+pub trait SequenceBases {
+    /// Number of a sequence's bases; `None` if they are not known.
+    fn length(&self, index: usize) -> Option<usize>;
+
+    /// Replaces `out` by the bases of a sequence at these places, which it has, in upper case.
+    ///
+    /// # Errors
+    /// Why they cannot be read.
+    fn read(&self, index: usize, places: Range<usize>, out: &mut Vec<u8>) -> Result<(), String>;
+
+    /// Whether a sequence is the one of the header's M5, as far as there is one; for slices without
+    /// an MD5 of their own.
+    ///
+    /// # Errors
+    /// Why its bases cannot be read.
+    fn is_known(&self, index: usize) -> Result<bool, String>;
+}
 
 /// One worker's part of a sequence.
 #[derive(Debug, Default)]

@@ -35,6 +35,13 @@ pub(super) trait Compare: Copy {
     fn longest<const K: usize>(self, differences: &Differences<K>, from: u32) -> Longest;
 }
 
+/// Work that is compiled once for each way to compare.
+pub(super) trait Comparing {
+    /// Does it for `payload`, if that can be done. Inlined whole by who implements it, so that all
+    /// of it is compiled for the processor that has that way.
+    fn run<C: Compare>(&mut self, payload: &[u8], compare: C) -> Option<()>;
+}
+
 /// The form for any processor, which the others must equal.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Plain;

@@ -5,14 +5,10 @@
 //! loads and instructions.
 #![allow(unsafe_code)]
 
-use super::compare::Plain;
-use super::unit::RecordDeflater;
+use super::compare::{Comparing, Plain};
 
-/// [`RecordDeflater::run`] with the best instructions of this processor; all give the same.
-pub(super) fn run<const K: usize, const READS: usize, const LAZY: bool>(
-    deflater: &mut RecordDeflater<K, READS, LAZY>,
-    payload: &[u8],
-) -> Option<()> {
+/// [`Comparing::run`] with the best instructions of this processor; all give the same.
+pub(super) fn run<D: Comparing>(deflater: &mut D, payload: &[u8]) -> Option<()> {
     #[cfg(target_arch = "x86_64")]
     {
         if let Some(avx512) = avx512::Avx512::found() {
@@ -29,18 +25,14 @@ pub(super) fn run<const K: usize, const READS: usize, const LAZY: bool>(
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,popcnt,lzcnt,bmi1,bmi2")]
-fn run_with_avx2<const K: usize, const READS: usize, const LAZY: bool>(
-    deflater: &mut RecordDeflater<K, READS, LAZY>,
-    payload: &[u8],
-    avx2: avx2::Avx2,
-) -> Option<()> {
+fn run_with_avx2<D: Comparing>(deflater: &mut D, payload: &[u8], avx2: avx2::Avx2) -> Option<()> {
     deflater.run(payload, avx2)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,popcnt,lzcnt,bmi1,bmi2,avx512f,avx512bw")]
-fn run_with_avx512<const K: usize, const READS: usize, const LAZY: bool>(
-    deflater: &mut RecordDeflater<K, READS, LAZY>,
+fn run_with_avx512<D: Comparing>(
+    deflater: &mut D,
     payload: &[u8],
     avx512: avx512::Avx512,
 ) -> Option<()> {

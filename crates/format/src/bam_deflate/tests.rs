@@ -1,6 +1,6 @@
 //! Whole blocks: what they inflate to, what they depend on, and when the method is left.
 
-use super::compare::{Compare, Differences, LAST_COLUMN, Plain};
+use super::compare::{Compare, Comparing, Differences, LAST_COLUMN, Plain};
 use super::test_blocks::{Reads, blocks, inflate_both, records};
 use super::*;
 use crate::bam::test_data::{TestBam, bam_folder, files};

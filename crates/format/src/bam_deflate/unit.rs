@@ -1,6 +1,6 @@
 //! Block after block of a unit: search, codes, bits; which blocks share codes.
 
-use super::compare::Compare;
+use super::compare::{Compare, Comparing};
 use super::emit::Emitter;
 use super::search::Search;
 use super::simd;
@@ -71,28 +71,6 @@ impl<const K: usize, const READS: usize, const LAZY: bool> RecordDeflater<K, REA
         size >= MIN_SHARED_BYTES && self.learned.is_some_and(is_young)
     }
 
-    /// Deflates a block with this way to compare; see [`Deflate::deflate`]. Inlined whole, so that
-    /// all of it is compiled for the processor that has that way.
-    #[inline(always)]
-    pub(super) fn run<C: Compare>(&mut self, payload: &[u8], compare: C) -> Option<()> {
-        self.window.fill(payload);
-        self.search.run(&self.window, compare)?;
-        let size = payload.len();
-        let is_shared = self.can_share(size);
-        if !is_shared {
-            self.learn()?;
-        }
-        let mut deflated = self.write();
-        if is_shared && self.is_outlier(rate(size, deflated)) {
-            // Reads unlike those that the codes are of: its own may do.
-            self.learn()?;
-            deflated = self.write();
-        }
-        self.note(rate(size, deflated));
-        let is_smaller = deflated < size + STORED_OVERHEAD_BYTES;
-        (is_smaller && !self.is_outlier(rate(size, deflated))).then_some(())
-    }
-
     /// Makes codes of the block at hand; `None` if it would not be smaller with them.
     #[inline(always)]
     fn learn(&mut self) -> Option<()> {
@@ -124,6 +102,31 @@ impl<const K: usize, const READS: usize, const LAZY: bool> RecordDeflater<K, REA
             }
         }
         self.first_rate.get_or_insert(rate);
+    }
+}
+
+impl<const K: usize, const READS: usize, const LAZY: bool> Comparing
+    for RecordDeflater<K, READS, LAZY>
+{
+    /// Deflates a block; see [`Deflate::deflate`].
+    #[inline(always)]
+    fn run<C: Compare>(&mut self, payload: &[u8], compare: C) -> Option<()> {
+        self.window.fill(payload);
+        self.search.run(&self.window, compare)?;
+        let size = payload.len();
+        let is_shared = self.can_share(size);
+        if !is_shared {
+            self.learn()?;
+        }
+        let mut deflated = self.write();
+        if is_shared && self.is_outlier(rate(size, deflated)) {
+            // Reads unlike those that the codes are of: its own may do.
+            self.learn()?;
+            deflated = self.write();
+        }
+        self.note(rate(size, deflated));
+        let is_smaller = deflated < size + STORED_OVERHEAD_BYTES;
+        (is_smaller && !self.is_outlier(rate(size, deflated))).then_some(())
     }
 }
 

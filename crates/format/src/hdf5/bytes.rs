@@ -2,6 +2,7 @@
 
 use super::checksum;
 use super::error::Hdf5Error;
+use super::little_endian::little_endian;
 
 /// The address that points nowhere: all bits set, in whatever width the file has.
 pub(super) const UNDEFINED: u64 = u64::MAX;
@@ -116,11 +117,6 @@ impl<'a> Fields<'a> {
     pub(super) fn length(&mut self) -> Result<u64, Hdf5Error> {
         self.unsigned(usize::from(self.sizes.length))
     }
-}
-
-/// Up to eight bytes as a number, least significant first.
-pub(super) fn little_endian(bytes: &[u8]) -> u64 {
-    bytes.iter().take(8).rev().fold(0, |value, &byte| value << 8 | u64::from(byte))
 }
 
 /// Bytes that a number up to `limit` is stored in (libhdf5's encoding of counts: one byte per

@@ -1,7 +1,7 @@
 //! The two checksums of HDF5: Jenkins' lookup3 over metadata, Fletcher's over filtered chunks.
 
-use super::bytes::little_endian;
 use super::error::Hdf5Error;
+use super::little_endian::little_endian;
 
 /// Jenkins' `lookup3` hash, `hashlittle` with an initial value of 0 (specification, VIII, and
 /// Bob Jenkins, *lookup3.c*, 2006, public domain).

@@ -30,6 +30,7 @@ mod file;
 mod filter;
 mod fractal_heap;
 mod group;
+mod little_endian;
 mod object;
 mod scratch;
 mod shape;
