@@ -7,4 +7,4 @@ pub(crate) mod text;
 
 pub use prefetch::prefetch;
 pub use rows::{BiInterval, Interval, Rows, Step, Walk};
-pub use text::{Genome, WORD_BASES, codes_of};
+pub use text::{Genome, WORD_BASES};

@@ -95,7 +95,7 @@ impl<'a> Rows<'a> {
     /// algorithm 3): reverse-complemented, its complement comes first. Of the rows of `of`, those
     /// with the sentinel after it come first, then those with a smaller base.
     #[inline(always)]
-    pub fn extend_forwards(&self, of: BiInterval, base: usize) -> BiInterval {
+    pub(crate) fn extend_forwards(&self, of: BiInterval, base: usize) -> BiInterval {
         let (longer, sentinel) = self.extend_all(of.reverse());
         // All four are counted: how many are smaller could not be predicted.
         let count = |other: usize| if other > 3 - base { longer[other].count } else { 0 };

@@ -186,7 +186,7 @@ impl Genome<'_> {
 
 /// The 32 bases of a word as codes 0 to 3.
 #[inline(always)]
-pub fn codes_of(word: u64) -> [u8; WORD_BASES] {
+pub(crate) fn codes_of(word: u64) -> [u8; WORD_BASES] {
     let mut codes = [0; WORD_BASES];
     for (at, eight) in codes.as_chunks_mut::<8>().0.iter_mut().enumerate() {
         // Eight bases, then by four, two and one into as many bytes.

@@ -4,7 +4,7 @@ use libdeflater::Decompressor;
 
 use super::codecs::{arithmetic, bzip2, fqzcomp, names, rans_nx16, xz};
 use super::cursor::Cursor;
-use super::error::{Fault, Problem};
+use super::error::{Defect, Problem};
 use crate::rans4x8::Tables;
 
 /// What a block holds.
@@ -28,7 +28,7 @@ pub(crate) struct Block<'a> {
 
 impl<'a> Block<'a> {
     /// Reads a block from a container of which `cursor` holds what follows its header.
-    pub(crate) fn read(cursor: &mut Cursor<'a>, head_bytes: usize) -> Result<Self, Fault> {
+    pub(crate) fn read(cursor: &mut Cursor<'a>, head_bytes: usize) -> Result<Self, Defect> {
         let at = cursor.at() + head_bytes;
         Self::parse(cursor, at).map_err(|problem| problem.at(at))
     }
@@ -50,7 +50,7 @@ impl<'a> Block<'a> {
     }
 
     /// Refuses a block of another content.
-    pub(crate) fn expect(&self, content: u8, what: &'static str) -> Result<(), Fault> {
+    pub(crate) fn expect(&self, content: u8, what: &'static str) -> Result<(), Defect> {
         if self.content == content { Ok(()) } else { Err(Problem::Malformed(what).at(self.at)) }
     }
 }
@@ -71,7 +71,7 @@ impl Default for Inflater {
 
 impl Inflater {
     /// Replaces `out` by what a block holds.
-    pub(crate) fn inflate(&mut self, block: &Block<'_>, out: &mut Vec<u8>) -> Result<(), Fault> {
+    pub(crate) fn inflate(&mut self, block: &Block<'_>, out: &mut Vec<u8>) -> Result<(), Defect> {
         self.inflate_bytes(block, out).map_err(|problem| problem.at(block.at))
     }
 

@@ -2,7 +2,7 @@
 
 use super::blocks::{Block, FILE_HEADER, Inflater};
 use super::cursor::Cursor;
-use super::error::{Fault, Problem};
+use super::error::{Defect, Problem};
 
 /// Bytes of a file before its first container.
 pub const DEFINITION_BYTES: usize = 26;
@@ -89,7 +89,7 @@ impl ContainerHead {
 ///
 /// # Errors
 /// The problem.
-pub fn header_text(head: &ContainerHead, body: &[u8], most: usize) -> Result<Vec<u8>, Fault> {
+pub fn header_text(head: &ContainerHead, body: &[u8], most: usize) -> Result<Vec<u8>, Defect> {
     let mut cursor = Cursor::new(body, "the container of the header");
     let block = Block::read(&mut cursor, head.head_bytes)?;
     block.expect(FILE_HEADER, "the first block is not the SAM header")?;

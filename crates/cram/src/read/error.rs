@@ -3,7 +3,7 @@
 /// What is wrong, and where in its container.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{problem}")]
-pub struct Fault {
+pub struct Defect {
     /// Offset from the start of the container's header.
     pub byte: usize,
     /// The problem.
@@ -94,7 +94,7 @@ pub enum Problem {
 
 impl Problem {
     /// The same with its place.
-    pub(crate) fn at(self, byte: usize) -> Fault {
-        Fault { byte, problem: self }
+    pub(crate) fn at(self, byte: usize) -> Defect {
+        Defect { byte, problem: self }
     }
 }

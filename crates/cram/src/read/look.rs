@@ -5,7 +5,7 @@ use super::compression::CompressionHeader;
 use super::container::ContainerHead;
 use super::cursor::Cursor;
 use super::encodings::Slots;
-use super::error::Fault;
+use super::error::Defect;
 use super::slice::SliceHeader;
 
 /// What a container's own headers may inflate to.
@@ -25,7 +25,7 @@ impl Wants {
     ///
     /// # Errors
     /// The problem.
-    pub fn of(head: &ContainerHead, body: &[u8]) -> Result<Self, Fault> {
+    pub fn of(head: &ContainerHead, body: &[u8]) -> Result<Self, Defect> {
         let (mut wants, mut cursor) = (Self::default(), Cursor::new(body, "a container"));
         let mut inflater = Inflater::default();
         inflater.left_bytes = MOST_HEADER_BYTES;

@@ -40,7 +40,7 @@ use slice::{SliceHeader, read_blocks};
 use window::Window;
 
 pub use container::{ContainerHead, DEFINITION_BYTES, HEAD_BYTES, check_definition, header_text};
-pub use error::{Fault, Problem};
+pub use error::{Defect, Problem};
 pub use index::{BadLine, ContainerPlace, first_container};
 pub use look::Wants;
 pub use records::Sources;
@@ -86,7 +86,7 @@ impl Decoder {
         body: &[u8],
         sources: Sources<'_>,
         out: &mut Vec<u8>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Defect> {
         self.decode_slices(head, body, sources, out).map_err(|mut fault| {
             // The limit, and not what the blocks before have left of it.
             if let Problem::TooLarge(bytes) = &mut fault.problem {
@@ -102,7 +102,7 @@ impl Decoder {
         body: &[u8],
         sources: Sources<'_>,
         out: &mut Vec<u8>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Defect> {
         self.inflater.left_bytes = self.most_bytes;
         let mut cursor = Cursor::new(body, "a container");
         if head.records == 0 {
@@ -148,7 +148,7 @@ impl Decoder {
         head: &ContainerHead,
         sources: Sources<'_>,
         out: &mut Vec<u8>,
-    ) -> Result<u32, Fault> {
+    ) -> Result<u32, Defect> {
         let block = Block::read(cursor, head.head_bytes)?;
         block.expect(SLICE_HEADER, "a block is not the header of a slice")?;
         let at = |problem: Problem| problem.at(block.at);

@@ -1,6 +1,7 @@
 //! The records of a slice, from its series to bodies of BAM (CRAM specification, section 10).
 
 use seqloom_format::bam::{FIXED_BYTES, Flags, reg2bin};
+use seqloom_format::names::MAX_READ_NAME_BYTES;
 
 use super::bases::{Aligned, Read, Under};
 use super::compression::CompressionHeader;
@@ -26,8 +27,6 @@ const WITHOUT_MD: u8 = 1;
 const WITHOUT_NM: u8 = 2;
 /// Most operations of a CIGAR that a record has a field for.
 const MOST_OPS: usize = 0xffff;
-/// Longest name.
-const MOST_NAME_BYTES: usize = 254;
 
 /// Codes of bases by their letters; N for what is none.
 const BASE_CODES: [u8; 256] = {
@@ -155,7 +154,7 @@ impl RecordReader {
         fields.read_group = series.read_group.number(streams)?;
         self.name.clear();
         if context.header.keeps_names {
-            series.name.append(MOST_NAME_BYTES, streams, &mut self.name)?;
+            series.name.append(MAX_READ_NAME_BYTES, streams, &mut self.name)?;
         }
         let next = self.read_mate(index, &mut fields, context, streams)?;
         self.read_tags(&mut fields, context, streams)?;
@@ -194,7 +193,7 @@ impl RecordReader {
         if fields.cram_flags & STORES_MATE != 0 {
             let bits = series.mate_flags.number(streams)?;
             if !context.header.keeps_names {
-                series.name.append(MOST_NAME_BYTES, streams, &mut self.name)?;
+                series.name.append(MAX_READ_NAME_BYTES, streams, &mut self.name)?;
             }
             fields.mate_reference = series.mate_reference.number(streams)?;
             fields.mate_position = series.mate_position.number(streams)?.wrapping_sub(1);
@@ -362,7 +361,7 @@ impl RecordReader {
         if self.name.is_empty() {
             self.name.push(b'*');
         }
-        if self.name.len() > MOST_NAME_BYTES {
+        if self.name.len() > MAX_READ_NAME_BYTES {
             return Err(Problem::Malformed("a name is longer than 254 bytes"));
         }
         let name_bytes = self.name.len() + 1;

@@ -5,7 +5,7 @@ use md5::{Digest, Md5};
 use super::blocks::{Block, CORE, EXTERNAL, Inflater, SLICE_HEADER};
 use super::cursor::Cursor;
 use super::encodings::{Slots, Streams};
-use super::error::{Fault, Problem};
+use super::error::{Defect, Problem};
 use super::window::{MOST_BASES, SequenceBases, Window};
 
 /// What a slice is of.
@@ -108,7 +108,7 @@ pub(crate) fn read_blocks(
     inflater: &mut Inflater,
     streams: &mut Streams,
     embedded: &mut Vec<u8>,
-) -> Result<(), Fault> {
+) -> Result<(), Defect> {
     streams.external.resize_with(slots.len().max(streams.external.len()), Default::default);
     for stream in &mut streams.external {
         stream.bytes.clear();

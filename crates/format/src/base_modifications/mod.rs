@@ -52,12 +52,8 @@ pub struct ModGroup {
 }
 
 impl ModGroup {
-    /// 5-methylcytosine on the strand that was sequenced, nothing known of other bases: goes with
-    /// the code `m`.
-    pub const METHYLATED_C: Self = Self::methylated(b'C');
-
-    /// A methylated `base` on the strand that was sequenced, nothing known of other bases. A goes
-    /// with the code `a`, 6-methyladenine.
+    /// A methylated `base` on the strand that was sequenced, nothing known of other bases. C goes
+    /// with the code `m`, 5-methylcytosine; A with `a`, 6-methyladenine.
     #[must_use]
     pub const fn methylated(base: u8) -> Self {
         Self { base, strand: ModStrand::Same, skipped: SkippedBases::Unknown }

@@ -42,7 +42,7 @@ fn what_is_counted_is_reported() {
     let groups: Vec<ModGroup> = called.iter().map(|it| it.group).collect();
     let group = |base, strand, skipped| ModGroup { base, strand, skipped };
     let expected = [
-        ModGroup::METHYLATED_C,
+        ModGroup::methylated(b'C'),
         group(b'G', ModStrand::Opposite, SkippedBases::Unmodified),
         group(b'A', ModStrand::Same, SkippedBases::Unmodified),
     ];
@@ -81,8 +81,9 @@ fn positions_that_cannot_be_are_refused() {
         let mut mm = b"before".to_vec();
         let code = ModCode::Letter(b'm');
         let positions = positions.iter().copied();
-        let error = append_modifications(ModGroup::METHYLATED_C, code, READ, positions, &mut mm)
-            .unwrap_err();
+        let error =
+            append_modifications(ModGroup::methylated(b'C'), code, READ, positions, &mut mm)
+                .unwrap_err();
         assert!(error.to_string().ends_with(why), "{error}");
         assert_eq!(mm, b"before");
     };

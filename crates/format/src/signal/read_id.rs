@@ -6,8 +6,10 @@
 //! lines of a SLOW5 header; and FAST5 makes a group's name of the id, in which `/` would part two
 //! groups (HDF5 File Format Specification, version 3.0, III.C).
 
-/// Most bytes of a read id: those of a read name (SAM specification, QNAME).
-pub const MAX_READ_ID_BYTES: usize = 254;
+use crate::names::MAX_READ_NAME_BYTES;
+
+/// Most bytes of a read id.
+const MAX_READ_ID_BYTES: usize = MAX_READ_NAME_BYTES;
 /// Replaces a byte that an id may not have.
 const REPLACEMENT: u8 = b'_';
 /// Begins an id that would else begin with neither letter nor digit.
@@ -22,7 +24,7 @@ pub enum ReadIdError {
     /// There are none.
     #[error("the read id is empty; `seqloom signal convert --mend-names` writes r")]
     Empty,
-    /// There are more than [`MAX_READ_ID_BYTES`].
+    /// There are more than [`MAX_READ_NAME_BYTES`].
     #[error(
         "the read id {shown:?}... has {length} bytes, more than {MAX_READ_ID_BYTES}; `seqloom \
          signal convert --mend-names` cuts it off"

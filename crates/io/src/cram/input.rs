@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use seqloom_cram::EOF_CONTAINER;
 use seqloom_cram::read::{
-    ContainerHead, ContainerPlace, DEFINITION_BYTES, Decoder, Fault, HEAD_BYTES, Problem,
+    ContainerHead, ContainerPlace, DEFINITION_BYTES, Decoder, Defect, HEAD_BYTES, Problem,
     SequenceBases, Sources, Wants, check_definition, header_text,
 };
 use seqloom_format::bam::{Header, HeaderError, LineFault, MAX_HEADER_LINE_BYTES};
@@ -244,7 +244,7 @@ impl CramInput {
     }
 
     /// What a decoder says, with the names of sequences and of the FASTA.
-    fn explained(&self, Fault { byte, problem }: &Fault) -> ContainerDefect {
+    fn explained(&self, Defect { byte, problem }: &Defect) -> ContainerDefect {
         let name = |sequence: i32| {
             let reference = usize::try_from(sequence).ok();
             let reference = reference.and_then(|it| self.header.references().get(it));

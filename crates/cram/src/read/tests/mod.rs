@@ -14,7 +14,7 @@ use seqloom_format::bam::{Header, RecordRef, framed_records};
 use seqloom_format::sam::append_line;
 
 use super::{
-    ContainerHead, DEFINITION_BYTES, Decoder, Fault, Problem, SequenceBases, Sources,
+    ContainerHead, DEFINITION_BYTES, Decoder, Defect, Problem, SequenceBases, Sources,
     check_definition, header_text,
 };
 
@@ -58,7 +58,7 @@ fn fasta(path: &Path) -> HashMap<String, Vec<u8>> {
 }
 
 /// The next container of a file: its header and body.
-fn container<'a>(file: &'a [u8], at: &mut usize) -> Result<(ContainerHead, &'a [u8]), Fault> {
+fn container<'a>(file: &'a [u8], at: &mut usize) -> Result<(ContainerHead, &'a [u8]), Defect> {
     let ends = || Problem::Ends("a container").at(0);
     let rest = file.get(*at..).unwrap_or_default();
     let head = ContainerHead::parse(rest).map_err(|it| it.at(0))?.ok_or_else(ends)?;
@@ -73,7 +73,7 @@ fn read_file(
     file: &[u8],
     sequences: &HashMap<String, Vec<u8>>,
     prefix: &str,
-) -> Result<(Header, Vec<u8>), Fault> {
+) -> Result<(Header, Vec<u8>), Defect> {
     check_definition(file).map_err(|it| it.at(0))?;
     let mut at = DEFINITION_BYTES;
     let (head, body) = container(file, &mut at)?;
