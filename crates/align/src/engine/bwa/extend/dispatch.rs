@@ -1,10 +1,6 @@
-//! The kernel for the processor that runs it.
-//!
-//! The code is one safe body, compiled for three sets of instructions; which one is chosen at run
-//! time.
-#![allow(unsafe_code)]
+//! The kernel of extension for the processor that runs it.
 
-use super::super::lanes::instructions::Instructions;
+use super::super::lanes::instructions::{Dispatched, Kernel, KernelSet};
 use super::super::settings::{GAP, Settings};
 use super::flank::{Extension, Flank};
 use super::kernel::{self, LaneScratch};
@@ -17,22 +13,41 @@ struct KernelScratch<const LANES_8: usize, const LANES_16: usize> {
     bits16: LaneScratch<i16, LANES_16>,
 }
 
-/// Working memory, by the instructions that the processor has.
+/// Flanks to extend over.
+struct KernelCall<'a> {
+    flanks: &'a [Flank<'a>],
+    /// Whether all of them fit lanes of 8 bits.
+    in_8_bits: bool,
+    settings: &'a Settings,
+    out: &'a mut Vec<Extension>,
+}
+
+impl<const LANES_8: usize, const LANES_16: usize> Kernel<KernelCall<'_>>
+    for KernelScratch<LANES_8, LANES_16>
+{
+    #[inline(always)]
+    fn run(&mut self, call: KernelCall<'_>) {
+        let KernelCall { flanks, in_8_bits, settings, out } = call;
+        match in_8_bits {
+            true => kernel::extend(flanks, settings, &mut self.bits8, out),
+            false => kernel::extend(flanks, settings, &mut self.bits16, out),
+        }
+    }
+}
+
 #[derive(Debug)]
-enum InstructionScratch {
-    Baseline(KernelScratch<16, 8>),
-    #[cfg(target_arch = "x86_64")]
-    Avx2(KernelScratch<32, 16>),
-    #[cfg(target_arch = "x86_64")]
-    Avx512(KernelScratch<64, 32>),
+struct ExtensionKernels;
+
+impl KernelSet for ExtensionKernels {
+    type Baseline = KernelScratch<16, 8>;
+    type Avx2 = KernelScratch<32, 16>;
+    type Avx512 = KernelScratch<64, 32>;
 }
 
 /// The kernels, with their memory.
 #[derive(Debug)]
 pub(super) struct Kernels {
-    scratch: InstructionScratch,
-    /// Of 8 bits.
-    lanes: usize,
+    in_lanes: Dispatched<ExtensionKernels>,
     one: ScalarScratch,
 }
 
@@ -64,32 +79,24 @@ impl KernelKind {
 impl Kernels {
     /// For the widest instructions that the processor has.
     pub(super) fn new() -> Self {
-        Self::of(Instructions::of_lanes(usize::MAX))
+        Self::of(Dispatched::of_lanes(usize::MAX))
     }
 
     /// For all that the processor has, the widest last.
     #[cfg(test)]
     pub(super) fn all() -> Vec<Self> {
-        Instructions::all().into_iter().map(Self::of).collect()
+        Dispatched::all().into_iter().map(Self::of).collect()
     }
 
-    /// For instructions that the processor has.
-    fn of(instructions: Instructions) -> Self {
-        let scratch = match instructions {
-            Instructions::Baseline => InstructionScratch::Baseline(KernelScratch::default()),
-            #[cfg(target_arch = "x86_64")]
-            Instructions::Avx2 => InstructionScratch::Avx2(KernelScratch::default()),
-            #[cfg(target_arch = "x86_64")]
-            Instructions::Avx512 => InstructionScratch::Avx512(KernelScratch::default()),
-        };
-        Self { scratch, lanes: instructions.lanes(), one: ScalarScratch::default() }
+    fn of(in_lanes: Dispatched<ExtensionKernels>) -> Self {
+        Self { in_lanes, one: ScalarScratch::default() }
     }
 
     /// Lanes of a kernel.
     pub(super) fn lanes(&self, kind: KernelKind) -> usize {
         match kind {
-            KernelKind::Bits8 => self.lanes,
-            KernelKind::Bits16 => self.lanes / 2,
+            KernelKind::Bits8 => self.in_lanes.lanes,
+            KernelKind::Bits16 => self.in_lanes.lanes / 2,
             KernelKind::Scalar => 1,
         }
     }
@@ -108,57 +115,11 @@ impl Kernels {
         settings: &Settings,
         out: &mut Vec<Extension>,
     ) {
-        match (&mut self.scratch, kind) {
-            (_, KernelKind::Scalar) => {
-                let one = &mut self.one;
-                out.extend(flanks.iter().map(|flank| extend_scalar(flank, settings, one)));
-            }
-            (InstructionScratch::Baseline(scratch), KernelKind::Bits8) => {
-                kernel::extend(flanks, settings, &mut scratch.bits8, out);
-            }
-            (InstructionScratch::Baseline(scratch), KernelKind::Bits16) => {
-                kernel::extend(flanks, settings, &mut scratch.bits16, out);
-            }
-            // SAFETY: memory of this kind is made only where the processor has AVX2.
-            #[cfg(target_arch = "x86_64")]
-            (InstructionScratch::Avx2(scratch), _) => unsafe {
-                with_avx2(flanks, kind, settings, scratch, out)
-            },
-            // SAFETY: memory of this kind is made only where the processor has all of these.
-            #[cfg(target_arch = "x86_64")]
-            (InstructionScratch::Avx512(scratch), _) => unsafe {
-                with_avx512(flanks, kind, settings, scratch, out)
-            },
+        if kind == KernelKind::Scalar {
+            out.extend(flanks.iter().map(|flank| extend_scalar(flank, settings, &mut self.one)));
+            return;
         }
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn with_avx2(
-    flanks: &[Flank<'_>],
-    kind: KernelKind,
-    settings: &Settings,
-    scratch: &mut KernelScratch<32, 16>,
-    out: &mut Vec<Extension>,
-) {
-    match kind {
-        KernelKind::Bits8 => kernel::extend(flanks, settings, &mut scratch.bits8, out),
-        _ => kernel::extend(flanks, settings, &mut scratch.bits16, out),
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,avx512bw,avx512vl")]
-fn with_avx512(
-    flanks: &[Flank<'_>],
-    kind: KernelKind,
-    settings: &Settings,
-    scratch: &mut KernelScratch<64, 32>,
-    out: &mut Vec<Extension>,
-) {
-    match kind {
-        KernelKind::Bits8 => kernel::extend(flanks, settings, &mut scratch.bits8, out),
-        _ => kernel::extend(flanks, settings, &mut scratch.bits16, out),
+        let in_8_bits = kind == KernelKind::Bits8;
+        self.in_lanes.run(KernelCall { flanks, in_8_bits, settings, out });
     }
 }

@@ -1,10 +1,6 @@
-//! The kernel for the processor that runs it.
-//!
-//! The code is one safe body, compiled for three sets of instructions; which one is chosen at run
-//! time.
-#![allow(unsafe_code)]
+//! The kernels of local alignment for the processor that runs them.
 
-use super::super::lanes::instructions::Instructions;
+use super::super::lanes::instructions::{Dispatched, Kernel, KernelSet};
 use super::super::settings::GAP;
 use super::band::{self, BandScratch, BandedWindow};
 use super::bound::{self, BoundScratch, DiagonalHit, QueryKmers};
@@ -30,8 +26,8 @@ enum KernelCall<'a> {
     Count(&'a QueryKmers, &'a Bases, &'a mut Vec<DiagonalHit>),
 }
 
-impl<const LANES_8: usize, const LANES_16: usize, const WORDS: usize>
-    KernelScratch<LANES_8, LANES_16, WORDS>
+impl<const LANES_8: usize, const LANES_16: usize, const WORDS: usize> Kernel<KernelCall<'_>>
+    for KernelScratch<LANES_8, LANES_16, WORDS>
 {
     #[inline(always)]
     fn run(&mut self, call: KernelCall<'_>) {
@@ -55,23 +51,18 @@ impl<const LANES_8: usize, const LANES_16: usize, const WORDS: usize>
     }
 }
 
-/// Working memory, by the instructions that the processor has.
 #[derive(Debug)]
-enum InstructionScratch {
-    Baseline(KernelScratch<16, 8, 2>),
-    #[cfg(target_arch = "x86_64")]
-    Avx2(KernelScratch<32, 16, 4>),
-    #[cfg(target_arch = "x86_64")]
-    Avx512(KernelScratch<64, 32, 8>),
+struct LocalKernels;
+
+impl KernelSet for LocalKernels {
+    type Baseline = KernelScratch<16, 8, 2>;
+    type Avx2 = KernelScratch<32, 16, 4>;
+    type Avx512 = KernelScratch<64, 32, 8>;
 }
 
 /// The kernels, with their memory.
 #[derive(Debug)]
-pub(in super::super) struct Kernels {
-    scratch: InstructionScratch,
-    /// Of 8 bits.
-    lanes: usize,
-}
+pub(in super::super) struct Kernels(Dispatched<LocalKernels>);
 
 /// Bits of a score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,30 +89,18 @@ impl Kernels {
 
     /// For the widest instructions that the processor has of those with `most` lanes at most.
     pub(in super::super) fn of_lanes(most: usize) -> Self {
-        Self::of(Instructions::of_lanes(most))
+        Self(Dispatched::of_lanes(most))
     }
 
     /// For all that the processor has, the widest last.
     #[cfg(test)]
     pub(in super::super) fn all() -> Vec<Self> {
-        Instructions::all().into_iter().map(Self::of).collect()
-    }
-
-    /// For instructions that the processor has.
-    fn of(instructions: Instructions) -> Self {
-        let scratch = match instructions {
-            Instructions::Baseline => InstructionScratch::Baseline(KernelScratch::default()),
-            #[cfg(target_arch = "x86_64")]
-            Instructions::Avx2 => InstructionScratch::Avx2(KernelScratch::default()),
-            #[cfg(target_arch = "x86_64")]
-            Instructions::Avx512 => InstructionScratch::Avx512(KernelScratch::default()),
-        };
-        Self { scratch, lanes: instructions.lanes() }
+        Dispatched::all().into_iter().map(Self).collect()
     }
 
     /// Lanes of a kernel.
     pub(in super::super) fn lanes(&self, score_width: ScoreWidth) -> usize {
-        if score_width == ScoreWidth::Bits8 { self.lanes } else { self.lanes / 2 }
+        if score_width == ScoreWidth::Bits8 { self.0.lanes } else { self.0.lanes / 2 }
     }
 
     /// Aligns queries to whole windows, as many as there are lanes at most.
@@ -139,7 +118,7 @@ impl Kernels {
             all.iter().for_each(|it| kernel::align_scalar(it, scores, score_width.most(), out));
             return;
         }
-        self.run(KernelCall::FullWindow(all, scores, score_width, out));
+        self.0.run(KernelCall::FullWindow(all, scores, score_width, out));
     }
 
     /// Aligns queries in bands, as many as there are lanes at most.
@@ -150,7 +129,7 @@ impl Kernels {
         score_width: ScoreWidth,
         out: &mut MatrixParts,
     ) {
-        self.run(KernelCall::Band(all, scores, score_width, out));
+        self.0.run(KernelCall::Band(all, scores, score_width, out));
     }
 
     /// Counts k-mers that a query and a window have in common.
@@ -160,30 +139,6 @@ impl Kernels {
         window: &Bases,
         out: &mut Vec<DiagonalHit>,
     ) {
-        self.run(KernelCall::Count(query, window, out));
+        self.0.run(KernelCall::Count(query, window, out));
     }
-
-    fn run(&mut self, call: KernelCall<'_>) {
-        match &mut self.scratch {
-            InstructionScratch::Baseline(scratch) => scratch.run(call),
-            // SAFETY: memory of this kind is made only where the processor has AVX2.
-            #[cfg(target_arch = "x86_64")]
-            InstructionScratch::Avx2(scratch) => unsafe { with_avx2(scratch, call) },
-            // SAFETY: memory of this kind is made only where the processor has all of these.
-            #[cfg(target_arch = "x86_64")]
-            InstructionScratch::Avx512(scratch) => unsafe { with_avx512(scratch, call) },
-        }
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn with_avx2(scratch: &mut KernelScratch<32, 16, 4>, call: KernelCall<'_>) {
-    scratch.run(call);
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,avx512bw,avx512vl")]
-fn with_avx512(scratch: &mut KernelScratch<64, 32, 8>, call: KernelCall<'_>) {
-    scratch.run(call);
 }
