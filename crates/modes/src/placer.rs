@@ -78,25 +78,17 @@ pub trait Placer: Sync {
     fn place(&self, group: Group<'_>, scratch: &mut Self::Scratch) -> usize;
 
     /// Hands out the records of a template of the group that was placed last.
-    ///
-    /// # Errors
-    /// A read that the mode cannot report.
-    fn report(
-        &self,
-        template: Template<'_>,
-        scratch: &mut Self::Scratch,
-        out: &mut Out<'_>,
-    ) -> Result<(), EngineError>;
+    fn report(&self, template: Template<'_>, scratch: &mut Self::Scratch, out: &mut Out<'_>);
 
-    /// Ends a batch.
-    fn end_batch(&self, _scratch: &mut Self::Scratch) {}
+    /// Ends a batch: what is gathered over many reads is handed on.
+    fn end_batch(&self, scratch: &mut Self::Scratch);
 }
 
 /// Hands out the records of the reads of a batch, the first of which is number `first_read` of the
 /// input.
 ///
 /// # Errors
-/// A read that the mode cannot report.
+/// A read whose name SAM does not allow.
 pub(super) fn align<P: Placer>(
     placer: &P,
     scratch: &mut P::Scratch,
@@ -121,7 +113,7 @@ pub(super) fn align<P: Placer>(
         for template in group.templates(placed) {
             let at = from + template.number;
             let origin = if are_mates { Origin::Pair(at / 2) } else { Origin::Single(at - mates) };
-            placer.report(template, scratch, &mut Out { origin, sink })?;
+            placer.report(template, scratch, &mut Out { origin, sink });
         }
         from += placed / group.step() * group.step();
     }

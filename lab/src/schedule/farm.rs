@@ -264,7 +264,7 @@ impl<'f, 'a, E: CohortEngine> Emitter<'f, 'a, E> {
     fn take_home(&mut self, worker: usize, mut task: Box<Task>) -> Result<(), ScheduleError> {
         if std::mem::take(&mut task.is_done) {
             let sequence = task.batch.sequence;
-            self.farm.job.sink.accept(&mut self.hand, sequence, &task.packed)?;
+            self.farm.job.sink.take(&mut self.hand, sequence, &task.packed)?;
             self.out.remove(&sequence);
         }
         self.free.push_back((worker, task));

@@ -209,7 +209,7 @@ impl<E: CohortEngine> Pipeline<'_, E> {
         for slot in &chunk.slots {
             let slot = std::mem::take(&mut *lock(slot));
             let batch = slot.batch.ok_or(ScheduleError::Bug("a batch was not aligned"))?;
-            self.job.sink.accept(hand, batch.sequence, &slot.packed)?;
+            self.job.sink.take(hand, batch.sequence, &slot.packed)?;
             recycle(self.job.source, batch.segments);
             spare.push(slot.packed);
         }

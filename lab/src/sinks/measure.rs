@@ -181,7 +181,7 @@ fn write_all(
                 wake_up.wait_for(may_begin);
             }
             fill(&mut piece, record, sequence * plan.unit, plan);
-            files.accept(&mut hand, sequence, &piece)?;
+            files.take(&mut hand, sequence, &piece)?;
             if plan.strategy == Strategy::Ordered {
                 wake_up.wake_all();
             }

@@ -15,7 +15,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use seqloom_align::ingest::BatchSink;
+use seqloom_align::Batch;
+use seqloom_align::ingest::{BatchPart, BatchSink, LaneEnd};
 use seqloom_format::PackedTemplates;
 use seqloom_locks::{Guard, Kind, Lock, RawLock};
 use seqloom_runtime::failure::lock;
@@ -206,7 +207,7 @@ impl Files {
     }
 
     /// Takes the lock of a file.
-    fn take(&self, hand: &mut Hand) -> Guard<'_, Target, Box<dyn RawLock>> {
+    fn lock(&self, hand: &mut Hand) -> Guard<'_, Target, Box<dyn RawLock>> {
         let file = &self.files[hand.file];
         if let Some(guard) = file.try_lock() {
             return guard;
@@ -218,8 +219,26 @@ impl Files {
         guard
     }
 
+    /// Takes the piece that is at `sequence` in the order of the output.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(crate) fn take(
+        &self,
+        hand: &mut Hand,
+        sequence: u64,
+        templates: &PackedTemplates,
+    ) -> Result<(), SinkError> {
+        if self.strategy != Strategy::Ordered {
+            return self.write(hand, &templates.bytes, templates.records);
+        }
+        // What is not next in line has to be kept, so the bytes are copied.
+        let piece = (templates.bytes.clone(), templates.records);
+        self.ordered.deposit(sequence, piece, |(bytes, records)| self.write(hand, &bytes, records))
+    }
+
     fn write(&self, hand: &mut Hand, bytes: &[u8], records: u64) -> Result<(), SinkError> {
-        let mut guard = self.take(hand);
+        let mut guard = self.lock(hand);
         let since = Instant::now();
         guard.write_all(bytes).map_err(failed(&self.paths[hand.file]))?;
         drop(guard);
@@ -247,16 +266,14 @@ impl BatchSink for Files {
     fn accept(
         &self,
         hand: &mut Hand,
-        sequence: u64,
+        batch: &Batch,
         templates: &PackedTemplates,
+        _: BatchPart,
     ) -> Result<(), SinkError> {
-        if self.strategy != Strategy::Ordered {
-            return self.write(hand, &templates.bytes, templates.records);
-        }
-        // What is not next in line has to be kept, so the bytes are copied.
-        let piece = (templates.bytes.clone(), templates.records);
-        self.ordered.deposit(sequence, piece, |(bytes, records)| self.write(hand, &bytes, records))
+        self.take(hand, batch.sequence, templates)
     }
+
+    fn end(&self, _: LaneEnd) {}
 }
 
 /// The files of records that a folder has.
@@ -329,7 +346,7 @@ mod tests {
                 for sequence in [2, 0, 1] {
                     let number = sequence as u8;
                     let hand = &mut hands[sequence as usize % 2];
-                    files.accept(hand, sequence, &piece(&[number, number + 10])).unwrap();
+                    files.take(hand, sequence, &piece(&[number, number + 10])).unwrap();
                 }
                 assert_eq!(files.records(), 6);
                 drop(hands);
@@ -363,7 +380,7 @@ mod tests {
             files.files = vec![Lock::new(Kind::Standard.build(1), file())];
             files.paths = vec![full.to_owned()];
             let mut hand = files.scratch().unwrap();
-            let error = files.accept(&mut hand, 0, &piece(&[1, 2])).unwrap_err();
+            let error = files.take(&mut hand, 0, &piece(&[1, 2])).unwrap_err();
             assert!(error.to_string().starts_with("/dev/full: "), "{error}");
         }
     }

@@ -42,50 +42,39 @@ pub trait BatchSink: Sync {
     /// When it cannot be made.
     fn scratch(&self) -> Result<Self::Scratch, Self::Error>;
 
-    /// Takes the batch that is at `sequence` (0, 1, 2, ...) in the output order.
+    /// Takes templates of a batch, whose `sequence` (0, 1, 2, ...) is its place in the output
+    /// order: the last of them, or some, the rest of which follows from the same worker.
     ///
     /// # Errors
-    /// When the batch cannot be stored or written.
+    /// When they cannot be stored or written, or a record is malformed.
     fn accept(
         &self,
         scratch: &mut Self::Scratch,
-        sequence: u64,
+        batch: &Batch,
         templates: &PackedTemplates,
+        part: BatchPart,
     ) -> Result<(), Self::Error>;
 
-    /// Takes the next templates of the batch at `sequence`, the rest of which follows from the same
-    /// worker: a batch of so many records that they should not be held at once. As
-    /// [`BatchSink::accept`], where the order of batches is not kept.
-    ///
-    /// # Errors
-    /// When they cannot be stored or written.
-    fn accept_part(
-        &self,
-        scratch: &mut Self::Scratch,
-        sequence: u64,
-        templates: &PackedTemplates,
-    ) -> Result<(), Self::Error> {
-        self.accept(scratch, sequence, templates)
-    }
+    /// No further batch of the lane comes.
+    fn end(&self, end: LaneEnd);
+}
 
-    /// Looks at templates that it is about to get, and at the batch they are of.
-    ///
-    /// # Errors
-    /// When a record is malformed.
-    fn look(
-        &self,
-        _scratch: &mut Self::Scratch,
-        _batch: &Batch,
-        _templates: &PackedTemplates,
-    ) -> Result<(), Self::Error> {
-        Ok(())
-    }
+/// Which templates of a batch a sink gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BatchPart {
+    /// Some of so many that they should not be held at once.
+    Some,
+    /// All, or those after the parts before.
+    Last,
+}
 
-    /// All batches of the lane have been taken.
-    fn end(&self) {}
-
-    /// The lane has failed, or the run: whoever waits in the sink is to return.
-    fn stop(&self) {}
+/// How a lane ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LaneEnd {
+    /// All batches have been taken.
+    Complete,
+    /// It has failed, or the run: whoever waits in the sink is to return.
+    Failed,
 }
 
 /// An input that is aligned by itself, and where its records go.

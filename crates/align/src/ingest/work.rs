@@ -14,7 +14,8 @@ use seqloom_runtime::trace::{Stage, ThreadTimes};
 use super::lanes::LaneScheduler;
 use super::scheduler::{Capacity, EmitTask, Scheduler, Seeded, Task};
 use super::{
-    Aligner, BatchSink, IngestError, IngestOptions, IngestTotals, IngestTrace, Ingested, LaneInput,
+    Aligner, BatchPart, BatchSink, IngestError, IngestOptions, IngestTotals, IngestTrace, Ingested,
+    LaneEnd, LaneInput,
 };
 use crate::cohort::{Batch, ClosedCohort, CohortCutter, recycle};
 use crate::engine::{CohortEngine, EngineError, EngineReads, RecordSink, SeededBatch};
@@ -103,7 +104,7 @@ impl<'a, A: Aligner, S: BatchSink> Flow for Ingest<'a, A, S> {
     }
 
     fn wake(&self) {
-        self.lanes.iter().for_each(|lane| lane.sink.stop());
+        self.lanes.iter().for_each(|lane| lane.sink.end(LaneEnd::Failed));
     }
 
     fn wait(&self) -> Option<&Stage> {
@@ -179,7 +180,7 @@ impl<'a, A: Aligner, S: BatchSink> Ingest<'a, A, S> {
     fn give_up(&self, lane: usize) {
         self.shared.scheduler().update(|lanes| lanes.give_up(lane));
         self.shared.scheduler().wake_all();
-        self.lanes[lane..].iter().for_each(|lane| lane.sink.stop());
+        self.lanes[lane..].iter().for_each(|lane| lane.sink.end(LaneEnd::Failed));
     }
 
     /// A lane's input is malformed: batches are handed out in order and the defect of a whole file
@@ -193,7 +194,7 @@ impl<'a, A: Aligner, S: BatchSink> Ingest<'a, A, S> {
     fn end(&self, lane: usize) {
         let LaneContext { source, sink, .. } = &self.lanes[lane];
         source.release_buffers();
-        sink.end();
+        sink.end(LaneEnd::Complete);
     }
 
     /// Checks the reads of a batch and takes their tags. Returns whether they are well-formed; if
@@ -305,10 +306,7 @@ impl<'a, A: Aligner, S: BatchSink> Ingest<'a, A, S> {
         let mut failed = None;
         let mut part = |templates: &PackedTemplates| {
             self.count(templates);
-            let looked = of_lane.look(sink, &batch, templates);
-            let accepted =
-                looked.and_then(|()| of_lane.accept_part(sink, batch.sequence, templates));
-            failed = accepted.err();
+            failed = of_lane.accept(sink, &batch, templates, BatchPart::Some).err();
             failed.is_none()
         };
         let reads = batch.engine_reads(self.longest_given_bases, tags.umi.as_ref());
@@ -326,10 +324,7 @@ impl<'a, A: Aligner, S: BatchSink> Ingest<'a, A, S> {
         }
         lock(outside).merge(emitted?);
         self.count(packed);
-        let accept = || {
-            of_lane.look(sink, &batch, packed)?;
-            of_lane.accept(sink, batch.sequence, packed)
-        };
+        let accept = || of_lane.accept(sink, &batch, packed, BatchPart::Last);
         self.trace.sink.time(accept).map_err(IngestError::Sink)?;
         recycle(source, batch.segments);
         Ok(())

@@ -10,8 +10,10 @@ use std::time::{Duration, Instant};
 
 use seqloom_align::engine::fake::{FakeEngine, FakeOptions};
 use seqloom_align::engine::{CohortEngine, EngineError, EngineReads, RecordSink, SeededBatch};
-use seqloom_align::ingest::{self, BatchSink, HeldLimits, IngestOptions, IngestTrace, LaneInput};
-use seqloom_align::{BATCH_READS, Pairing};
+use seqloom_align::ingest::{
+    self, BatchPart, BatchSink, HeldLimits, IngestOptions, IngestTrace, LaneEnd, LaneInput,
+};
+use seqloom_align::{BATCH_READS, Batch, Pairing};
 use seqloom_format::PackedTemplates;
 use seqloom_io::reads::{ReadSource, SourceOptions};
 use seqloom_runtime::placement::Plan;
@@ -153,10 +155,18 @@ impl BatchSink for Counting {
         Ok(())
     }
 
-    fn accept(&self, (): &mut (), _: u64, templates: &PackedTemplates) -> Result<(), Self::Error> {
+    fn accept(
+        &self,
+        (): &mut (),
+        _: &Batch,
+        templates: &PackedTemplates,
+        _: BatchPart,
+    ) -> Result<(), Self::Error> {
         self.0.fetch_add(templates.records, Ordering::Relaxed);
         Ok(())
     }
+
+    fn end(&self, _: LaneEnd) {}
 }
 
 /// Two files with the mates of all batches.

@@ -7,8 +7,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use seqloom_align::Batch;
 use seqloom_align::index::{IndexInfo, IndexSource};
-use seqloom_align::ingest::{self, Aligner, BatchSink, Batches, IngestTrace, LaneInput};
+use seqloom_align::ingest::{
+    self, Aligner, BatchPart, BatchSink, Batches, IngestTrace, LaneEnd, LaneInput,
+};
 use seqloom_format::PackedTemplates;
 use seqloom_io::{AtomicFile, OutputError, SpooledInput};
 use seqloom_modes::spliced::{IntronTable, SplicedEngine};
@@ -61,9 +64,17 @@ impl BatchSink for NoRecords {
         Ok(())
     }
 
-    fn accept(&self, _: &mut (), _: u64, _: &PackedTemplates) -> Result<(), Infallible> {
+    fn accept(
+        &self,
+        (): &mut (),
+        _: &Batch,
+        _: &PackedTemplates,
+        _: BatchPart,
+    ) -> Result<(), Infallible> {
         Ok(())
     }
+
+    fn end(&self, _: LaneEnd) {}
 }
 
 /// Places reads over introns.

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use seqloom_align::Batch;
-use seqloom_align::ingest::BatchSink;
+use seqloom_align::ingest::{BatchPart, BatchSink, LaneEnd};
 use seqloom_format::bam::{Flags, RecordError, RecordRef, framed_records};
 use seqloom_format::{PackedTemplates, ReadBlock};
 use seqloom_io::{AtomicFile, AtomicFileError, OutputError};
@@ -117,7 +117,7 @@ impl Outcomes {
     }
 
     /// Counts templates of a batch, and adds the text of those of its reads that are requested.
-    fn look(
+    fn add(
         &self,
         texts: &mut Texts,
         batch: &Batch,
@@ -358,39 +358,21 @@ impl<S: BatchSink> BatchSink for Judged<'_, S> {
     fn accept(
         &self,
         (scratch, texts): &mut Self::Scratch,
-        sequence: u64,
-        templates: &PackedTemplates,
-    ) -> Result<(), Self::Error> {
-        if let Some(outcomes) = self.outcomes {
-            outcomes.deposit(sequence, texts)?;
-        }
-        self.sink.accept(scratch, sequence, templates).map_err(JudgedError::Sink)
-    }
-
-    fn accept_part(
-        &self,
-        (scratch, _): &mut Self::Scratch,
-        sequence: u64,
-        templates: &PackedTemplates,
-    ) -> Result<(), Self::Error> {
-        self.sink.accept_part(scratch, sequence, templates).map_err(JudgedError::Sink)
-    }
-
-    fn look(
-        &self,
-        (_, texts): &mut Self::Scratch,
         batch: &Batch,
         templates: &PackedTemplates,
+        part: BatchPart,
     ) -> Result<(), Self::Error> {
-        Ok(self.outcomes.map_or(Ok(()), |outcomes| outcomes.look(texts, batch, templates))?)
+        if let Some(outcomes) = self.outcomes {
+            outcomes.add(texts, batch, templates)?;
+            if part == BatchPart::Last {
+                outcomes.deposit(batch.sequence, texts)?;
+            }
+        }
+        self.sink.accept(scratch, batch, templates, part).map_err(JudgedError::Sink)
     }
 
-    fn end(&self) {
-        self.sink.end();
-    }
-
-    fn stop(&self) {
-        self.sink.stop();
+    fn end(&self, end: LaneEnd) {
+        self.sink.end(end);
     }
 }
 

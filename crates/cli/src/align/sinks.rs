@@ -3,7 +3,8 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use seqloom_align::ingest::BatchSink;
+use seqloom_align::Batch;
+use seqloom_align::ingest::{BatchPart, BatchSink, LaneEnd};
 use seqloom_format::PackedTemplates;
 use seqloom_format::bam::{RecordError, RecordRef, Reference, framed_records};
 use seqloom_io::{Output, OutputError};
@@ -38,14 +39,17 @@ impl BatchSink for SortedSink<'_> {
     fn accept(
         &self,
         scratch: &mut StoreScratch,
-        _sequence: u64,
+        _: &Batch,
         templates: &PackedTemplates,
+        _: BatchPart,
     ) -> Result<(), CollectError> {
         self.collector.collect_of_lane(self.lane, templates, scratch).map(|_| ())
     }
 
-    fn end(&self) {
-        self.collector.end_lane(self.lane);
+    fn end(&self, end: LaneEnd) {
+        if end == LaneEnd::Complete {
+            self.collector.end_lane(self.lane);
+        }
     }
 }
 
@@ -172,29 +176,24 @@ impl<'a> BatchSink for StreamSink<'a> {
         Ok(Encoder::new(self.encoding, self.references, None)?)
     }
 
+    /// With some of a batch, waits until all earlier batches are written, so that what is not held
+    /// need not be.
     fn accept(
         &self,
         encoder: &mut Encoder<'a>,
-        sequence: u64,
+        batch: &Batch,
         templates: &PackedTemplates,
+        part: BatchPart,
     ) -> Result<(), StreamError> {
-        let Encoded { stripe, place, item } = self.encode(encoder, sequence, templates)?;
-        stripe.ordered.deposit(place, item, |item| {
-            encoder.recycle(self.write(stripe, item)?);
-            Ok::<_, StreamError>(())
-        })?;
-        self.turn.wake_all();
-        Ok(())
-    }
-
-    /// Waits until all earlier batches are written, so that what is not held need not be.
-    fn accept_part(
-        &self,
-        encoder: &mut Encoder<'a>,
-        sequence: u64,
-        templates: &PackedTemplates,
-    ) -> Result<(), StreamError> {
-        let Encoded { stripe, place, item } = self.encode(encoder, sequence, templates)?;
+        let Encoded { stripe, place, item } = self.encode(encoder, batch.sequence, templates)?;
+        if part == BatchPart::Last {
+            stripe.ordered.deposit(place, item, |item| {
+                encoder.recycle(self.write(stripe, item)?);
+                Ok::<_, StreamError>(())
+            })?;
+            self.turn.wake_all();
+            return Ok(());
+        }
         let is_next = self.turn.wait_for(|()| {
             let is_next = stripe.ordered.committed() == place;
             (is_next || self.stopped.load(Ordering::Relaxed)).then_some(is_next)
@@ -206,8 +205,10 @@ impl<'a> BatchSink for StreamSink<'a> {
         Ok(())
     }
 
-    fn stop(&self) {
-        self.stopped.store(true, Ordering::Relaxed);
-        self.turn.wake_all();
+    fn end(&self, end: LaneEnd) {
+        if end == LaneEnd::Failed {
+            self.stopped.store(true, Ordering::Relaxed);
+            self.turn.wake_all();
+        }
     }
 }

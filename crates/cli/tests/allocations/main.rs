@@ -20,8 +20,10 @@ use seqloom_align::engine::bwa::{BwaEngine, BwaOptions, CertifiedOutcome, Certif
 use seqloom_align::engine::fake::{FakeEngine, FakeOptions};
 use seqloom_align::engine::{CohortEngine, EngineReads, Read};
 use seqloom_align::index::{self, BuildOptions, IndexPaths};
-use seqloom_align::ingest::{self, BatchSink, HeldLimits, IngestOptions, IngestTrace, LaneInput};
-use seqloom_align::{Pairing, RecordTags};
+use seqloom_align::ingest::{
+    self, BatchPart, BatchSink, HeldLimits, IngestOptions, IngestTrace, LaneEnd, LaneInput,
+};
+use seqloom_align::{Batch, Pairing, RecordTags};
 use seqloom_format::PackedTemplates;
 use seqloom_format::bam::{Header, Reference};
 use seqloom_format::bam_deflate::Settings;
@@ -99,11 +101,14 @@ impl BatchSink for Sink<'_> {
     fn accept(
         &self,
         scratch: &mut StoreScratch,
-        _sequence: u64,
+        _: &Batch,
         templates: &PackedTemplates,
+        _: BatchPart,
     ) -> Result<(), CollectError> {
         self.0.collect(templates, scratch).map(|_| ())
     }
+
+    fn end(&self, _: LaneEnd) {}
 }
 
 /// Two files of pairs; every tenth pair has the name, and so the place, of an earlier one.

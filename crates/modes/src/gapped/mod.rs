@@ -48,7 +48,7 @@ use choice::{Chosen, Criteria};
 use emit::Filtered;
 use fragment::Question;
 use mates::{Paired, Pairing};
-use seqloom_align::engine::{EngineError, Read};
+use seqloom_align::engine::Read;
 use seqloom_align::index::{IndexError, IndexSource};
 
 /// Reads that are searched for together; fewer where many placements of each are requested.
@@ -332,13 +332,9 @@ impl Placer for GappedEngine {
         reads.len()
     }
 
-    fn report(
-        &self,
-        template: Template<'_>,
-        scratch: &mut Scratch,
-        out: &mut Out<'_>,
-    ) -> Result<(), EngineError> {
+    fn report(&self, template: Template<'_>, scratch: &mut Scratch, out: &mut Out<'_>) {
         self.hand_out(template, scratch, out);
-        Ok(())
     }
+
+    fn end_batch(&self, _: &mut Scratch) {}
 }

@@ -45,7 +45,7 @@ use super::reference::Reference;
 use choice::{ChoiceScratch, Chosen, Request, Spliced};
 use diagonals::PricedRead;
 use found::Met;
-use seqloom_align::engine::{EngineError, Read};
+use seqloom_align::engine::Read;
 use seqloom_align::index::{IndexError, IndexSource};
 use sites::Sites;
 
@@ -269,14 +269,8 @@ impl Placer for SplicedEngine {
         reads.len()
     }
 
-    fn report(
-        &self,
-        template: Template<'_>,
-        scratch: &mut Scratch,
-        out: &mut Out<'_>,
-    ) -> Result<(), EngineError> {
+    fn report(&self, template: Template<'_>, scratch: &mut Scratch, out: &mut Out<'_>) {
         self.hand_out(template, scratch, out);
-        Ok(())
     }
 
     fn end_batch(&self, scratch: &mut Scratch) {

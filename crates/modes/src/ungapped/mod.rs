@@ -39,7 +39,7 @@ use locate::Placement;
 use pairs::Pairs;
 use placements::{GROUP_READS, Genome, Limits, MOST_PLACEMENTS, PlacementScratch};
 use record::{Head, Records, Tags, UnmappedTags};
-use seqloom_align::engine::{EngineError, Read};
+use seqloom_align::engine::Read;
 use seqloom_align::index::{IndexError, IndexSource};
 
 /// Shorter reads may be anywhere, and are not searched for.
@@ -294,12 +294,7 @@ impl Placer for UngappedEngine {
         simd::find(self.genome(), (acceptance, limits), queries, &mut scratch.work)
     }
 
-    fn report(
-        &self,
-        template: Template<'_>,
-        scratch: &mut Scratch,
-        out: &mut Out<'_>,
-    ) -> Result<(), EngineError> {
+    fn report(&self, template: Template<'_>, scratch: &mut Scratch, out: &mut Out<'_>) {
         let are_outside = template.numbers().map(|number| scratch.is_outside(number));
         match are_outside.collect::<Vec<_>>()[..] {
             [false, true] => self.report_half(template, 0, scratch, out),
@@ -307,6 +302,7 @@ impl Placer for UngappedEngine {
             [_, _] => self.report_pair(template, scratch, out),
             _ => self.report_single(template, scratch, out),
         }
-        Ok(())
     }
+
+    fn end_batch(&self, _: &mut Scratch) {}
 }

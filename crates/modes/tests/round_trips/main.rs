@@ -13,9 +13,9 @@ use std::sync::Mutex;
 use proptest::prelude::*;
 use seqloom_align::index::{BuildOptions, IndexSource, build, check, plan};
 use seqloom_align::ingest::{
-    self, BatchSink, Batches, HeldLimits, IngestOptions, IngestTrace, LaneInput,
+    self, BatchPart, BatchSink, Batches, HeldLimits, IngestOptions, IngestTrace, LaneEnd, LaneInput,
 };
-use seqloom_align::{InputTags, Pairing, RecordTags};
+use seqloom_align::{Batch, InputTags, Pairing, RecordTags};
 use seqloom_format::bam::{Header, framed_records};
 use seqloom_format::names::{ReadNames, check_read_name};
 use seqloom_format::{PackedTemplates, sam};
@@ -156,10 +156,18 @@ impl BatchSink for Collected {
         Ok(())
     }
 
-    fn accept(&self, (): &mut (), _: u64, templates: &PackedTemplates) -> Result<(), Infallible> {
+    fn accept(
+        &self,
+        (): &mut (),
+        _: &Batch,
+        templates: &PackedTemplates,
+        _: BatchPart,
+    ) -> Result<(), Infallible> {
         self.0.lock().unwrap().extend_from_slice(&templates.bytes);
         Ok(())
     }
+
+    fn end(&self, _: LaneEnd) {}
 }
 
 /// The records of a file of SAM or BAM, framed; or why it is refused.
