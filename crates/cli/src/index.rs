@@ -28,7 +28,7 @@ use crate::same_file::refuse_same_file;
     REF.fai and REF's .dict where they are missing. A run that is stopped leaves none of them, \
     and starts anew when it is run again.")]
 pub(crate) struct IndexArguments {
-    /// Reference, FASTA, plain or gzip
+    /// Reference, FASTA, plain, gzip or zstd
     #[arg(value_name = "REF")]
     reference: PathBuf,
     /// Prefix of the index files [default: REF]

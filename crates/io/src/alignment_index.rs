@@ -107,7 +107,7 @@ impl AlignmentIndex {
     ) -> Result<Option<RecordStart>, AlignmentIndexError> {
         let mut index = Vec::new();
         for_each_chunk(&self.path, |chunk| -> Result<(), AlignmentIndexError> {
-            index.extend_from_slice(chunk);
+            index.extend_from_slice(chunk.text);
             Ok(())
         })?;
         let path = self.path.clone();

@@ -319,7 +319,7 @@ fn read_index(path: &Path) -> Result<Option<Vec<FaiEntry>>, IndexedFastaError> {
 fn build(path: &Path) -> Result<Vec<FaiEntry>, IndexedFastaError> {
     let mut builder = FaiBuilder::default();
     let failed = |source| IndexedFastaError::Build { path: path.to_owned(), source };
-    for_each_chunk(path, |chunk| builder.push(chunk).map_err(failed))?;
+    for_each_chunk(path, |chunk| builder.push(chunk.text).map_err(failed))?;
     builder.finish().map_err(failed)
 }
 

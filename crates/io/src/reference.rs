@@ -189,7 +189,7 @@ pub fn load_found(path: &Path, references: &[Reference]) -> Result<Loaded, Refer
     };
     let mut parser = FastaParser::new();
     let fasta_error = |source| ReferenceError::Fasta { path: path.to_path_buf(), source };
-    for_each_chunk(path, |chunk| parser.push(chunk, &mut loading).map_err(fasta_error))?;
+    for_each_chunk(path, |chunk| parser.push(chunk.text, &mut loading).map_err(fasta_error))?;
     parser.finish(&mut loading).map_err(fasta_error)?;
     if let Some(index) = loading.wrong() {
         return Err(ReferenceError::Length {

@@ -59,7 +59,7 @@ pub fn scan<S: SequenceSink>(
     let malformed = |source| SequencesError::Malformed { path: path.to_owned(), source };
     let mut scanner = SequenceScanner::default();
     for_each_chunk(path, |chunk| {
-        scanner.push(chunk, sink).map_err(malformed)?;
+        scanner.push(chunk.text, sink).map_err(malformed)?;
         look(sink).map_err(SequencesError::from)
     })?;
     scanner.finish(sink).map_err(malformed)

@@ -5,25 +5,41 @@ use std::path::Path;
 use crate::input::MAX_RECORD_BYTES;
 use crate::input::error::InputError;
 use crate::input::raw::Input;
-use crate::input::reader::TextReader;
+use crate::input::reader::{Compression, TextReader};
 
 /// Text handed on at a time.
 const CHUNK_BYTES: usize = 1024 * 1024;
+
+/// A piece of a text, which may end anywhere.
+#[derive(Debug, Clone, Copy)]
+pub struct Chunk<'t> {
+    /// The piece.
+    pub text: &'t [u8],
+    /// Whether the input is compressed.
+    pub is_compressed: bool,
+    /// Share of the file that is read, 0 to 1; 0 of a stream.
+    pub share_read: f64,
+}
 
 /// Hands the text of `path` (`-` for standard input) to `on_chunk`, piece by piece.
 ///
 /// # Errors
 /// The input cannot be read, its compressed data are damaged or cut short, or `on_chunk` fails.
-pub(crate) fn for_each_chunk<E: From<InputError>>(
+pub fn for_each_chunk<E: From<InputError>>(
     path: &Path,
-    mut on_chunk: impl FnMut(&[u8]) -> Result<(), E>,
+    mut on_chunk: impl FnMut(Chunk<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
     let mut reader = TextReader::new(Input::open(path)?, 0);
     let mut text = Vec::with_capacity(2 * CHUNK_BYTES);
     loop {
         text.clear();
         let has_ended = reader.fill_waiting(&mut text, CHUNK_BYTES)?;
-        on_chunk(&text)?;
+        let size = reader.input().size.unwrap_or(u64::MAX).max(1);
+        on_chunk(Chunk {
+            text: &text,
+            is_compressed: reader.compression() != Some(Compression::Plain),
+            share_read: reader.raw_offset() as f64 / size as f64,
+        })?;
         if has_ended {
             break;
         }
@@ -42,7 +58,7 @@ pub(crate) fn for_each_chunk<E: From<InputError>>(
 /// As [`for_each_chunk`]; a longer text.
 pub fn read_all(path: &Path, most_bytes: usize) -> Result<Vec<u8>, InputError> {
     let mut text = Vec::new();
-    for_each_chunk(path, |chunk| {
+    for_each_chunk(path, |Chunk { text: chunk, .. }| {
         if text.len() + chunk.len() > most_bytes {
             let problem = format!("it has more than {most_bytes} bytes");
             let (path, hint) = (path.to_path_buf(), "is it the right file?");
@@ -63,7 +79,7 @@ pub fn for_each_line<E: From<InputError>>(
     mut on_line: impl FnMut(u64, &[u8]) -> Result<(), E>,
 ) -> Result<(), E> {
     let (mut line, mut started) = (0_u64, Vec::new());
-    for_each_chunk(path, |mut chunk| -> Result<(), E> {
+    for_each_chunk(path, |Chunk { text: mut chunk, .. }| -> Result<(), E> {
         while let Some(end) = memchr::memchr(b'\n', chunk) {
             line += 1;
             if started.is_empty() {

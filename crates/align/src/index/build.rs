@@ -143,7 +143,7 @@ pub struct Built {
     pub not_made: Vec<AtomicFileError>,
 }
 
-/// Reads the FASTA at `fasta` (plain, gzip or BGZF) and says what building its index takes.
+/// Reads the FASTA at `fasta` (plain, gzip, BGZF or zstd) and says what building its index takes.
 ///
 /// # Errors
 /// The file cannot be read or is not a FASTA we accept; it holds more than the format can number;

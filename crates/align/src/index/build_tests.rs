@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use seqloom_io::InputError;
 use seqloom_runtime::memory::ByteSize;
 use seqloom_testkit::skip;
 
@@ -255,7 +256,11 @@ fn every_cut_of_a_gzip_file_is_noticed() {
         let fasta = written(folder.path(), "cut.fa.gz", &whole[..length]);
         let error = built(&fasta).unwrap_err();
         let is_gzip = length >= 2;
-        assert_eq!(matches!(error, BuildError::Gzip { .. }), is_gzip, "{length}: {error}");
+        assert_eq!(
+            matches!(error, BuildError::Input(InputError::Compressed { .. })),
+            is_gzip,
+            "{length}: {error}"
+        );
     }
     // The same in the second of two members, of which the first is a FASTA by itself.
     let second = gzipped(b">c\nACGTTGCA\n");
@@ -263,13 +268,16 @@ fn every_cut_of_a_gzip_file_is_noticed() {
         let two = [&whole, &second[..length]].concat();
         let fasta = written(folder.path(), "cut.fa.gz", &two);
         let error = built(&fasta).unwrap_err();
-        assert!(matches!(error, BuildError::Gzip { .. }), "{length}: {error}");
+        assert!(
+            matches!(error, BuildError::Input(InputError::Compressed { .. })),
+            "{length}: {error}"
+        );
     }
     let mut damaged = whole;
     let crc_at = damaged.len() - 6;
     damaged[crc_at] ^= 1;
     let fasta = written(folder.path(), "damaged.fa.gz", &damaged);
-    assert!(matches!(built(&fasta), Err(BuildError::Gzip { .. })));
+    assert!(matches!(built(&fasta), Err(BuildError::Input(InputError::Compressed { .. }))));
 }
 
 #[test]
@@ -286,7 +294,7 @@ fn a_bgzf_file_without_its_last_block_is_cut() {
     built(&fasta).unwrap();
     let cut = written(folder.path(), "cut.fa.gz", &whole[..whole.len() - EOF_BLOCK.len()]);
     let error = built(&cut).unwrap_err();
-    assert!(matches!(error, BuildError::Gzip { .. }), "{error}");
+    assert!(matches!(error, BuildError::Input(InputError::Compressed { .. })), "{error}");
 }
 
 #[test]
@@ -369,7 +377,7 @@ fn other_refusals() {
     let missing = folder.path().join("no such file.fa");
     let error = built(&missing).unwrap_err().to_string();
     assert!(error.contains("no such file.fa"), "{error}");
-    assert!(matches!(built(folder.path()), Err(BuildError::Io { .. })));
+    assert!(matches!(built(folder.path()), Err(BuildError::Input(InputError::Open { .. }))));
     let nowhere = folder.path().join("no folder/x.fa");
     let error = built_with(&fasta, &nowhere, &BuildOptions::default()).unwrap_err();
     assert!(matches!(error, BuildError::Output(_)), "{error}");

@@ -4,6 +4,7 @@
 //!
 //! Sources: samtools `faidx(5)`; SAM v1, section 1.3 (`M5`: the MD5 of the bases in upper case).
 
+use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -116,8 +117,8 @@ fn companion(
 
 /// `ref.dict` of `ref.fa`, `ref.fa.gz`.
 fn dictionary_path(fasta: &Path) -> PathBuf {
-    let is_gzip = fasta.extension().is_some_and(|it| it == "gz" || it == "bgz");
-    if is_gzip {
+    let extension = fasta.extension().and_then(OsStr::to_str);
+    if matches!(extension, Some("gz" | "bgz" | "zst")) {
         fasta.with_extension("").with_extension("dict")
     } else {
         fasta.with_extension("dict")

@@ -4,8 +4,8 @@ use std::io;
 use std::path::PathBuf;
 
 use seqloom_format::fasta::FastaError;
-use seqloom_io::AtomicFileError;
 use seqloom_io::reference::fasta_place;
+use seqloom_io::{AtomicFileError, InputError};
 use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::memory::ByteSize;
 use seqloom_runtime::pool::Stopped;
@@ -15,14 +15,9 @@ use super::layout::MAX_STRIDE_LOG2;
 /// Why an index was not built.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
-    /// A file could not be read.
-    #[error("{}: {source}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// The error of the operating system.
-        source: io::Error,
-    },
+    /// The FASTA could not be read or decompressed.
+    #[error(transparent)]
+    Input(#[from] InputError),
     /// A file of the index could not be written.
     #[error("cannot write {}: {source}", path.display())]
     Write {
@@ -34,14 +29,6 @@ pub enum BuildError {
     /// A file of the index could not be made, synced or given its name.
     #[error(transparent)]
     Output(#[from] AtomicFileError),
-    /// The gzip data of the FASTA is damaged or ends early.
-    #[error("{}: damaged or truncated gzip data: {source}", path.display())]
-    Gzip {
-        /// The file.
-        path: PathBuf,
-        /// What the decoder said.
-        source: io::Error,
-    },
     /// The FASTA is not one we accept.
     #[error("{}: {source}", path.display())]
     Fasta {
@@ -95,8 +82,8 @@ impl RunError for BuildError {
             Self::Output(file) => file.class(),
             Self::Stopped(stop) => stop.class(),
             Self::Write { .. } => Class::Output,
-            Self::Io { source, .. } => Class::of_input(source),
-            Self::Gzip { .. } | Self::Fasta { .. } | Self::TooLarge { .. } => Class::Input,
+            Self::Input(input) => input.class(),
+            Self::Fasta { .. } | Self::TooLarge { .. } => Class::Input,
             Self::Stride(_) | Self::MemoryLimit { .. } => Class::Usage,
             Self::OutOfMemory(_) => Class::System,
             Self::SuffixArray(_) => Class::Bug,
@@ -105,10 +92,8 @@ impl RunError for BuildError {
 
     fn place(&self) -> Place {
         match self {
-            Self::Io { path, .. }
-            | Self::Write { path, .. }
-            | Self::Gzip { path, .. }
-            | Self::TooLarge { path, .. } => Place::of(path),
+            Self::Input(input) => input.place(),
+            Self::Write { path, .. } | Self::TooLarge { path, .. } => Place::of(path),
             Self::Fasta { path, source } => fasta_place(path, source),
             Self::Output(file) => file.place(),
             Self::Stride(_)
