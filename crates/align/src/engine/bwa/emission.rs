@@ -107,11 +107,10 @@ pub(super) struct EmitScratch {
     records: RecordScratch,
 }
 
-impl super::Scratch {
-    /// Rescues mates with so many lanes of 8 bits at most: 64 with AVX-512, 32 with AVX2, else 16.
-    /// What comes out is the same; for measurements.
-    pub fn limit_lanes(&mut self, most: usize) {
-        self.emission.rescue.limit_lanes(most);
+impl EmitScratch {
+    /// See [`Scratch::limit_lanes`](super::Scratch::limit_lanes).
+    pub(super) fn limit_lanes(&mut self, most: usize) {
+        self.rescue.limit_lanes(most);
     }
 }
 

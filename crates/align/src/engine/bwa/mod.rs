@@ -42,6 +42,7 @@ mod record;
 mod reference;
 mod regions;
 mod rescue;
+mod searches;
 mod seed;
 mod settings;
 
@@ -58,7 +59,8 @@ pub use options::{BwaOptions, InsertSize, Preset};
 use reference::Reference;
 use settings::Settings;
 
-use seed::{SearchIndex, Searches};
+use searches::Searches;
+use seed::SearchIndex;
 
 use crate::index::{
     FastTable, FastTableError, IndexError, IndexParts, IndexSource, KmerTable, Loaded,
@@ -97,6 +99,14 @@ pub struct Scratch {
     /// Bases of the reads that are being emitted.
     batch_codes: BatchCodes,
     emission: EmitScratch,
+}
+
+impl Scratch {
+    /// Rescues mates with so many lanes of 8 bits at most: 64 with AVX-512, 32 with AVX2, else 16.
+    /// What comes out is the same; for measurements.
+    pub fn limit_lanes(&mut self, most: usize) {
+        self.emission.limit_lanes(most);
+    }
 }
 
 /// Why the certified path is off.

@@ -20,7 +20,7 @@ use super::chain::build::Seed;
 use super::chain::filter::Filter;
 use super::chain::long_reads::LongReads;
 use super::context::Context;
-use super::seed::Searches;
+use super::searches::Searches;
 use super::{BwaEngine, BwaOptions, Candidates, EngineReads};
 use crate::engine::bwa::seed::SearchIndex;
 use crate::search::rows::Rows;
