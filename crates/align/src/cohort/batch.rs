@@ -7,8 +7,8 @@ use seqloom_format::ReadBlock;
 use seqloom_io::reads::ReadSource;
 
 use crate::engine::{EngineReads, Read};
+use crate::input::Mates;
 use crate::input::error::CohortError;
-use crate::input::mates::Mates;
 use crate::input::tags::RecordTags;
 use crate::input::tags::{InputTags, ReadTags};
 use crate::input::umi::{UmiRules, UmiTags};

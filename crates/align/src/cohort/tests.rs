@@ -1,7 +1,7 @@
 //! Cutting into cohorts and batches: table tests and properties.
 
 use super::*;
-use crate::input::mates::Mates;
+use crate::input::Mates;
 use crate::test_input::{TestInput, TestRead};
 use proptest::prelude::*;
 use seqloom_format::ReadBlock;

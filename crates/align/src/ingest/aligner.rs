@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::marker::PhantomData;
 
-use super::IngestTrace;
+use super::trace::IngestTrace;
 use crate::engine::{
     BatchEngine, CohortEngine, EngineError, EngineReads, Ordinals, RecordSink, SeededBatch,
 };

@@ -4,10 +4,10 @@
 mod aligner;
 mod lanes;
 mod scheduler;
+mod trace;
 mod work;
 
 use std::num::NonZeroUsize;
-use std::sync::atomic::AtomicU64;
 
 use seqloom_format::PackedTemplates;
 use seqloom_io::reads::{InputBlock, ReadSource, ReadsError};
@@ -16,7 +16,6 @@ use seqloom_runtime::flow;
 use seqloom_runtime::memory::ByteSize;
 use seqloom_runtime::placement::Plan;
 use seqloom_runtime::pool::{Stopped, Watch};
-use seqloom_runtime::trace::{Stage, ThreadTimes};
 
 use crate::cohort::{Batch, CohortRange, CutTotals, Pairing};
 use crate::engine::EngineError;
@@ -27,6 +26,7 @@ use crate::records::tagged::EmitError;
 use crate::records::unsearched::UnsearchedReads;
 pub use aligner::{Aligner, Batches};
 pub use scheduler::HeldLimits;
+pub use trace::IngestTrace;
 use work::Ingest;
 
 /// Takes the packed templates of each batch. Called by many workers at once, in any order.
@@ -190,31 +190,6 @@ impl<S: std::error::Error> IngestError<S> {
         use IngestError::{CohortTooLarge, Emit, Engine, Input};
         matches!(self, Input(_) | Engine(_) | Emit(_) | CohortTooLarge { .. })
     }
-}
-
-/// Time per stage, summed over workers, and counts that grow while ingest runs.
-#[derive(Debug, Default)]
-pub struct IngestTrace {
-    /// Reading, inflating and parsing.
-    pub fetch: Stage,
-    /// Engine: seeding and extension.
-    pub seed: Stage,
-    /// Engine: insert-size model.
-    pub infer: Stage,
-    /// Engine: pairing and emission, with our tags.
-    pub emit: Stage,
-    /// The sink.
-    pub sink: Stage,
-    /// Workers with nothing to do.
-    pub wait: Stage,
-    /// How long each worker had something to do.
-    pub threads: ThreadTimes,
-    /// Records emitted.
-    ///
-    /// Relaxed: a count for who watches; the total is read when the workers have ended.
-    pub records: AtomicU64,
-    /// Templates emitted.
-    pub(crate) templates: AtomicU64,
 }
 
 /// What ingest did.

@@ -8,13 +8,10 @@
 
 use std::collections::HashMap;
 
-use seqloom_format::{MateOfPair, ReadBlock};
+use seqloom_format::MateOfPair;
 use seqloom_io::reads::{InputBlock, ReadSource};
 
 use crate::input::error::CohortError;
-
-/// The reads of one template, each as its block and index.
-pub(crate) type Mates<'a> = ((&'a ReadBlock, usize), Option<(&'a ReadBlock, usize)>);
 
 /// Names that are remembered. In files sorted by anything the first mate comes long before; in
 /// shuffled ones each read after has its chance to be the mate of one of these.

@@ -5,3 +5,8 @@ pub(crate) mod error;
 pub(crate) mod mates;
 pub(crate) mod tags;
 pub(crate) mod umi;
+
+use seqloom_format::ReadBlock;
+
+/// The reads of one template, each as its block and index.
+pub(crate) type Mates<'a> = ((&'a ReadBlock, usize), Option<(&'a ReadBlock, usize)>);

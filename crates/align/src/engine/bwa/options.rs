@@ -2,8 +2,6 @@
 
 use std::str::FromStr;
 
-use super::pair::insert_size::{InsertSizes, Model};
-
 /// Options with bwa's letters; `None` is bwa's default.
 #[derive(Debug, Clone, Default)]
 pub struct BwaOptions {
@@ -90,21 +88,6 @@ impl FromStr for InsertSize {
         let min_bp = rest.get(2).copied();
         let min_bp = min_bp.unwrap_or((mean_bp - 4.0 * deviation_bp + 0.499).max(1.0));
         Ok(Self { mean_bp, deviation_bp, max_bp: max_bp as i32, min_bp: min_bp as i32 })
-    }
-}
-
-impl InsertSize {
-    /// As bwa's `-I`: only FR pairs are proper.
-    pub(super) fn model(self) -> Model {
-        let unused = InsertSizes { failed: true, ..InsertSizes::default() };
-        let proper = InsertSizes {
-            low: self.min_bp,
-            high: self.max_bp,
-            failed: false,
-            mean: self.mean_bp,
-            deviation: self.deviation_bp,
-        };
-        [unused, proper, unused, unused]
     }
 }
 

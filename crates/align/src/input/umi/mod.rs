@@ -13,7 +13,7 @@ use std::str::FromStr;
 
 use seqloom_format::ReadBlock;
 
-use crate::input::mates::Mates;
+use crate::input::Mates;
 pub use first::OneUmi;
 pub use structure::{ReadStructure, StructureError};
 

@@ -4,6 +4,7 @@
 //! quartiles give bounds for the mean and the deviation, and these the bounds of proper pairs.
 
 use super::super::float::rounded;
+use super::super::options::InsertSize;
 use super::super::regions::{MateDistance, Region};
 use super::super::settings::Settings;
 
@@ -44,6 +45,21 @@ impl InsertSizes {
 
 /// Insert sizes by orientation: FF, FR, RF, RR.
 pub(in super::super) type Model = [InsertSizes; 4];
+
+impl InsertSize {
+    /// As bwa's `-I`: only FR pairs are proper.
+    pub(in super::super) fn model(self) -> Model {
+        let unused = InsertSizes { failed: true, ..InsertSizes::default() };
+        let proper = InsertSizes {
+            low: self.min_bp,
+            high: self.max_bp,
+            failed: false,
+            mean: self.mean_bp,
+            deviation: self.deviation_bp,
+        };
+        [unused, proper, unused, unused]
+    }
+}
 
 /// How often each insert size was seen, by orientation.
 #[derive(Debug, Clone)]
