@@ -62,7 +62,7 @@ pub(crate) struct Aligned<'a> {
     pub(crate) reference: &'a [u8],
 }
 
-/// What a reader can make of an alignment.
+/// Tags that a reader can make of an alignment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mismatches {
     /// NM.

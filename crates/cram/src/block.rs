@@ -17,18 +17,18 @@ pub(crate) enum Method {
     Names = 8,
 }
 
-/// What a block holds.
+/// Content of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Content {
     /// The SAM header.
     FileHeader = 0,
     /// How the records of a container are encoded.
     CompressionHeader = 1,
-    /// What a slice is of.
+    /// Header of a slice.
     SliceHeader = 2,
     /// A data series, or a part of one.
     External = 4,
-    /// What is encoded bit by bit.
+    /// Data encoded bit by bit.
     Core = 5,
 }
 

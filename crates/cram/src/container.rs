@@ -62,7 +62,7 @@ pub(crate) struct IndexLine {
 pub struct Container {
     /// The compression header's block, and the slice's after its own header.
     pub(crate) blocks: Vec<u8>,
-    /// Where the slice begins in them.
+    /// Start of the slice in them.
     pub(crate) slice_at: usize,
     pub(crate) region: Region,
     /// Of these the index has a line each.

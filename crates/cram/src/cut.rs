@@ -27,7 +27,7 @@ pub struct Encoder<'a> {
     slices: SliceEncoder,
     /// Records that wait, each preceded by its size.
     framed: Vec<u8>,
-    /// Where each begins.
+    /// Start of each.
     starts: Vec<usize>,
     bases: usize,
     reference_id: i32,

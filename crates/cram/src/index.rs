@@ -10,7 +10,7 @@ use crate::error::CramError;
 /// Level of the index's gzip.
 const LEVEL: u8 = 6;
 
-/// What whoever puts containers into a file knows of those before.
+/// Records of the containers before, for whoever puts containers into a file.
 #[derive(Debug, Default)]
 pub struct Numbering {
     records: u64,

@@ -9,7 +9,7 @@ use std::collections::hash_map::Entry;
 
 use seqloom_format::bam::{Flags, RecordRef};
 
-/// Where a record's mate fields come from.
+/// Source of a record's mate fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mate {
     /// They are stored.

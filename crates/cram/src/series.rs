@@ -144,7 +144,7 @@ pub(crate) struct SeriesValues {
     values: [Values; Series::ALL.len()],
 }
 
-/// What a series became.
+/// Form in which a series is written.
 pub(crate) enum Written<'a> {
     /// It has no values.
     Nothing,
@@ -185,7 +185,7 @@ impl SeriesValues {
         bytes.push(0);
     }
 
-    /// What becomes of a series.
+    /// Form in which a series is to be written.
     pub(crate) fn written(&self, series: Series) -> Written<'_> {
         let values = &self.values[series as usize];
         match values.first {

@@ -41,7 +41,7 @@ pub struct Settings {
     pub keeps_mismatch_tags: bool,
 }
 
-/// What records refer to.
+/// Header and bases that records refer to.
 #[derive(Debug, Clone, Copy)]
 pub struct Referred<'a> {
     /// Bases of the header's sequences, upper case.
@@ -63,7 +63,7 @@ pub(crate) struct SliceEncoder {
     bytes: Vec<u8>,
 }
 
-/// Where the records of a slice are.
+/// Places of the records of a slice.
 struct Layout {
     region: Region,
     regions: Vec<Region>,
@@ -222,7 +222,7 @@ impl SliceEncoder {
         Ok(())
     }
 
-    /// What has been added as a container.
+    /// Container of the records added.
     fn container(
         &mut self,
         layout: Layout,

@@ -17,7 +17,7 @@ pub struct Interval {
     pub end: i64,
 }
 
-/// What is wrong with BED text.
+/// Problem of BED text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BedError {
     /// Fewer than three fields.

@@ -134,7 +134,7 @@ impl VirtualOffset {
     }
 }
 
-/// What the header of a block says.
+/// Contents of a block's header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockHeader {
     /// Size of the whole block, header and footer included; at most [`MAX_BLOCK_BYTES`].

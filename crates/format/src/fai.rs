@@ -22,7 +22,7 @@ pub struct FaiEntry {
     pub name: Vec<u8>,
     /// Its length in bases.
     pub length_bp: u64,
-    /// Where its first base is in the text.
+    /// Offset of its first base in the text.
     pub offset: u64,
     /// Bases of each line but the last.
     pub line_bases: u64,
@@ -70,7 +70,7 @@ impl FaiEntry {
     }
 }
 
-/// What is wrong with an index.
+/// Problem of an index.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IndexTextError {
     /// A line of a `.fai`.
@@ -202,7 +202,7 @@ pub struct FaiBuilder {
     line_bytes: u64,
     last_byte: u8,
     is_header: bool,
-    /// Where the line starts.
+    /// Offset of the line.
     line_start: u64,
     line: u64,
     /// A line of the sequence was shorter than those before it: it must be the last.

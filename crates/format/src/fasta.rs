@@ -28,7 +28,7 @@ pub const MAX_HEADER_BYTES: usize = 1 << 20;
 /// Longest sequence in bases, and most records: BAM and `.ann` hold both as signed 32-bit numbers.
 pub(crate) const MAX_SEQUENCE_BP: u64 = i32::MAX as u64;
 
-/// Where a FASTA parser delivers what it finds.
+/// Receiver of the records of a FASTA parser.
 pub trait FastaSink {
     /// A record begins. `comment` is empty when there is none.
     fn record(&mut self, name: &[u8], comment: &[u8]);
@@ -36,7 +36,7 @@ pub trait FastaSink {
     fn bases(&mut self, bases: &[u8]);
 }
 
-/// What is wrong with a FASTA text, and where.
+/// A problem of a FASTA text, and its place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct FastaError {
     /// Record, counted from 1; 0 before the first.
@@ -47,7 +47,7 @@ pub struct FastaError {
     pub line: u64,
     /// Byte of the (uncompressed) text, counted from 0.
     pub byte: u64,
-    /// What is wrong there.
+    /// The problem.
     pub(crate) kind: FastaErrorKind,
 }
 
@@ -117,7 +117,7 @@ impl fmt::Display for Byte {
     }
 }
 
-/// What a wrong sequence byte most likely means.
+/// Most likely cause of a wrong sequence byte.
 fn sequence_hint(byte: u8) -> &'static str {
     match byte {
         b'@' | b'+' => " (is this a FASTQ file?)",
@@ -138,7 +138,7 @@ const SEQUENCE_BYTES: [bool; 256] = {
     table
 };
 
-/// What the parser is in the middle of.
+/// State of the parser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     BeforeFirst,

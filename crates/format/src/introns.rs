@@ -23,7 +23,7 @@ pub struct KnownIntron {
     pub is_reverse: Option<bool>,
 }
 
-/// What is wrong with a row.
+/// Problem of a row.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IntronError {
     /// Neither of both formats.
@@ -101,7 +101,7 @@ struct KnownSequence {
     length_bp: u32,
 }
 
-/// What rows have reported.
+/// Introns that rows have reported.
 #[derive(Debug, Default)]
 pub struct IntronRows {
     sequences: HashMap<Vec<u8>, KnownSequence>,

@@ -34,7 +34,7 @@ pub enum ReadNameFault {
 }
 
 impl ReadNameFault {
-    /// What helps, where something does.
+    /// A hint, if there is one.
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         match self {
@@ -63,7 +63,7 @@ impl fmt::Display for Shown {
     }
 }
 
-/// What happens to read names that SAM does not allow.
+/// Treatment of read names that SAM does not allow.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ReadNames {
     /// Their record is malformed.
@@ -93,7 +93,7 @@ pub fn check_read_name(name: &[u8]) -> Result<(), ReadNameFault> {
     Err(read_name_fault(name))
 }
 
-/// What is wrong with a name that is not a read name.
+/// Problem of a name that is not a read name.
 #[cold]
 fn read_name_fault(name: &[u8]) -> ReadNameFault {
     let bad = name.iter().position(|&byte| !is_read_name_byte(byte));

@@ -50,7 +50,7 @@ pub struct ReadBlock {
     pub failed_filter: Vec<u32>,
 }
 
-/// What an unaligned BAM record says of its place in the template.
+/// Place of an unaligned BAM record in its template, by its flags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MateOfPair {
     /// Not paired (FLAG 0x1 clear).

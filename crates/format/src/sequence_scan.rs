@@ -7,7 +7,7 @@
 /// Longest name.
 const MAX_NAME_BYTES: usize = 64 << 10;
 
-/// Where a scanner delivers what it finds.
+/// Receiver of the sequences of a scanner.
 pub trait SequenceSink {
     /// A read begins.
     fn begin(&mut self, name: &[u8]);
@@ -17,7 +17,7 @@ pub trait SequenceSink {
     fn end(&mut self, text: std::ops::Range<u64>);
 }
 
-/// What is wrong with a text.
+/// Problem of a text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {problem}")]
 pub struct SequenceScanError {
@@ -27,7 +27,7 @@ pub struct SequenceScanError {
     pub(crate) problem: &'static str,
 }
 
-/// What the next line is.
+/// Kind of the next line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum State {
     /// A header, or nothing.
@@ -52,7 +52,7 @@ pub struct SequenceScanner {
     is_in_line: bool,
     /// A carriage return that is content, unless the line ends after it.
     held_return: bool,
-    /// Where the bases of the read begin and end.
+    /// Start and end of the bases of the read.
     text: (u64, u64),
     bases: u64,
     qualities: u64,

@@ -8,7 +8,7 @@ use std::ops::Range;
 /// How the first line of a VCF begins.
 pub const VCF_MAGIC: &[u8] = b"##fileformat=VCF";
 
-/// Where a variant is.
+/// Place of a variant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Site<'a> {
     /// CHROM
@@ -17,7 +17,7 @@ pub struct Site<'a> {
     pub bases: Range<u32>,
 }
 
-/// What is wrong with a line.
+/// Problem of a line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum VcfError {
     /// It ends before a column that every line has.

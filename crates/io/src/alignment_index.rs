@@ -53,7 +53,7 @@ impl RunError for AlignmentIndexError {
     }
 }
 
-/// Where in a file of alignments a record begins, or a container of them.
+/// Start of a record in a file of alignments, or of a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RecordStart {
     /// In BAM.
@@ -84,7 +84,7 @@ impl AlignmentIndex {
         Some(Self { path, is_older, is_of_cram })
     }
 
-    /// Where it is.
+    /// Path of the index.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path

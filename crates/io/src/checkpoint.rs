@@ -29,7 +29,7 @@ pub enum CheckpointError {
     /// The system said so.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// What was tried, as a verb.
+        /// Failed operation, as a verb.
         action: &'static str,
         /// On what.
         path: PathBuf,
@@ -56,14 +56,14 @@ fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Checkp
     move |source| CheckpointError::Io { action, path: path.to_owned(), source }
 }
 
-/// What a folder says of the run before.
+/// State that the run before left in a folder.
 #[derive(Debug, PartialEq, Eq)]
 pub enum FoundManifest {
     /// Nothing.
     None,
     /// Something that nobody wrote.
     Damaged,
-    /// What was written last.
+    /// Manifest that was written last.
     Whole(Vec<u8>),
 }
 
@@ -112,7 +112,7 @@ impl CheckpointFolder {
         Err(CheckpointError::Busy { folder: path.to_owned() })
     }
 
-    /// Where it is.
+    /// Path of the folder.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -132,7 +132,7 @@ impl CheckpointFolder {
         self.files.push(file);
     }
 
-    /// What the run before has left.
+    /// State that the run before left.
     ///
     /// # Errors
     /// When it cannot be read.

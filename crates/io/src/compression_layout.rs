@@ -20,7 +20,7 @@ pub enum LayoutError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system, or the decompressor, says.
+        /// Error of the system, or of the decompressor.
         source: io::Error,
     },
     /// A BGZF block is damaged.
@@ -28,7 +28,7 @@ pub enum LayoutError {
     Block {
         /// The file.
         path: PathBuf,
-        /// Where the block starts.
+        /// Offset of the block.
         byte: u64,
         /// The problem.
         source: BgzfError,

@@ -168,7 +168,7 @@ impl IndexedFasta {
         self.is_index_old.then_some(self.index_path.as_path())
     }
 
-    /// Where the FASTA is.
+    /// Path of the FASTA.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.text.path()

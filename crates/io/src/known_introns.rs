@@ -65,7 +65,7 @@ impl RunError for KnownIntronsError {
     }
 }
 
-/// What a file held.
+/// Totals of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KnownIntronsRead {
     /// In order, each once.

@@ -77,7 +77,7 @@ impl RunError for KnownSitesError {
     }
 }
 
-/// What a file held.
+/// Totals of a file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct KnownSitesRead {
     /// Sites on sequences of the header.

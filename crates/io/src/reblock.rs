@@ -85,7 +85,7 @@ impl RunError for ReblockError {
     }
 }
 
-/// What a file holds, counted in blocks of some number of reads.
+/// Contents of a file, counted in blocks of some number of reads.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Measured {
     /// Reads.
@@ -146,7 +146,7 @@ pub fn measure(input: &Path, reads_per_block: usize) -> Result<Measured, Reblock
     Ok(found)
 }
 
-/// What rewriting did.
+/// Totals of rewriting.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Rewritten {
     /// Reads.

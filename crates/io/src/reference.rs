@@ -27,7 +27,7 @@ pub enum ReferenceError {
     Fasta {
         /// The file.
         path: PathBuf,
-        /// Where and why.
+        /// The problem and its place.
         source: FastaError,
     },
     /// A sequence is not as long as the header says.
@@ -91,7 +91,7 @@ impl RunError for ReferenceError {
     }
 }
 
-/// Where in the FASTA file at `path` it is malformed.
+/// Place of the error in the FASTA file at `path`.
 #[must_use]
 pub fn fasta_place(path: &Path, error: &FastaError) -> Place {
     Place {
@@ -108,7 +108,7 @@ fn listed(names: &[String]) -> String {
     format!("({}): {first}{more}", names.len())
 }
 
-/// What a file holds of a header's sequences.
+/// Sequences of a header that a file holds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Loaded {
     /// Bases (ASCII, as in the file) by the header's index; none of those that are missing.

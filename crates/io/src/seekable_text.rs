@@ -48,7 +48,7 @@ pub enum TextError {
     NotRandom {
         /// The file.
         path: PathBuf,
-        /// What it is compressed with.
+        /// Compression.
         method: &'static str,
     },
     /// Its compressed data are damaged.
@@ -56,7 +56,7 @@ pub enum TextError {
     Compressed {
         /// The file.
         path: PathBuf,
-        /// Where the block starts.
+        /// Offset of the block.
         byte: u64,
         /// The problem.
         problem: String,
@@ -104,7 +104,7 @@ impl RunError for TextError {
     }
 }
 
-/// What a thread keeps from read to read.
+/// Buffers of one thread.
 #[derive(Default)]
 pub struct TextScratch {
     raw: Vec<u8>,
@@ -160,7 +160,7 @@ impl SeekableText {
         Ok(text)
     }
 
-    /// Where it is.
+    /// Path of the file.
     #[must_use]
     pub(crate) fn path(&self) -> &Path {
         &self.path
@@ -301,7 +301,7 @@ impl SeekableText {
         Ok(())
     }
 
-    /// Where the block after the one at `at` starts.
+    /// Offset of the block after the one at `at`.
     fn next_block(
         &self,
         at: BlockStart,

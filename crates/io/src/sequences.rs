@@ -21,7 +21,7 @@ pub enum SequencesError {
     Malformed {
         /// The file.
         path: PathBuf,
-        /// Where and why.
+        /// The problem and its place.
         source: SequenceScanError,
     },
     /// The caller wants no more.

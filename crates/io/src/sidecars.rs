@@ -10,7 +10,7 @@ pub fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-/// Where samtools and others look for an index of the BAM file `bam`.
+/// Paths where samtools and others look for an index of the BAM file `bam`.
 #[must_use]
 pub fn bam_indices(bam: &Path) -> [PathBuf; 4] {
     [
@@ -21,7 +21,7 @@ pub fn bam_indices(bam: &Path) -> [PathBuf; 4] {
     ]
 }
 
-/// Where samtools and others look for an index of the CRAM file `cram`.
+/// Paths where samtools and others look for an index of the CRAM file `cram`.
 #[must_use]
 pub fn cram_indices(cram: &Path) -> [PathBuf; 2] {
     [with_suffix(cram, ".crai"), cram.with_extension("crai")]

@@ -41,7 +41,7 @@ impl SpooledInput {
         Ok(Some(Self { _file: file, path }))
     }
 
-    /// Where it can be read, from its beginning each time.
+    /// Path that it can be read from, from its beginning each time.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path

@@ -6,7 +6,7 @@ const MOST_TOKENS: usize = 120;
 /// Digits of a number that 32 bits hold.
 const MOST_DIGITS: usize = 9;
 
-/// What a token is.
+/// Kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Text,

@@ -10,7 +10,7 @@ use crate::read::error::Problem;
 const BITS: u32 = 12;
 const CORRUPT: Problem = Problem::Corrupt("rANS 4x8");
 
-/// What a decoder keeps from block to block.
+/// Buffers of a decoder.
 pub(crate) struct Tables {
     plain: Slots,
     contexts: Contexts,

@@ -20,7 +20,7 @@ const HEAD_BYTES: usize = 9;
 /// Raw bytes below which contexts cannot pay: each state would have none.
 const MIN_ORDER_1_BYTES: usize = 4;
 
-/// What a symbol's frequency depends on.
+/// Context of a symbol's frequency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
     /// Nothing.

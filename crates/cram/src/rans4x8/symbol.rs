@@ -55,7 +55,7 @@ impl Symbol {
         self.limit
     }
 
-    /// What a state below the limit becomes.
+    /// Next state of one below the limit.
     #[inline(always)]
     pub(crate) fn advance(&self, state: u32) -> u32 {
         let product = u64::from(state) * u64::from(self.reciprocal);

@@ -18,7 +18,7 @@ const MANY_FROM_BYTES: usize = 50_000;
 /// Raw bytes below which nothing is coded: frequencies and states are longer.
 const MIN_CODED_BYTES: usize = 24;
 
-/// What is done to bytes.
+/// Transforms of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Way {
     /// Frequencies are those in the context of the symbol before.

@@ -7,7 +7,7 @@ use super::cursor::Cursor;
 use super::error::{Defect, Problem};
 use crate::rans4x8::Tables;
 
-/// What a block holds.
+/// Contents of blocks.
 pub(crate) const FILE_HEADER: u8 = 0;
 pub(crate) const COMPRESSION_HEADER: u8 = 1;
 pub(crate) const SLICE_HEADER: u8 = 2;
@@ -17,7 +17,7 @@ pub(crate) const CORE: u8 = 5;
 /// A block as it is in a container.
 #[derive(Debug, Clone)]
 pub(crate) struct Block<'a> {
-    /// Where it begins in its container.
+    /// Its offset in its container.
     pub(crate) at: usize,
     method: u8,
     pub(crate) content: u8,
@@ -59,7 +59,7 @@ impl<'a> Block<'a> {
 pub(crate) struct Inflater {
     gzip: Decompressor,
     tables: Tables,
-    /// What the blocks of one container may still inflate to.
+    /// Bytes that the blocks of one container may still inflate to.
     pub(crate) left_bytes: usize,
 }
 

@@ -7,7 +7,7 @@ use super::error::Problem;
 pub(crate) struct Cursor<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// What they are, for messages.
+    /// Name of the structure, for messages.
     what: &'static str,
 }
 
@@ -16,7 +16,7 @@ impl<'a> Cursor<'a> {
         Self { bytes, at: 0, what }
     }
 
-    /// Where the next byte is.
+    /// Offset of the next byte.
     pub(crate) fn at(&self) -> usize {
         self.at
     }

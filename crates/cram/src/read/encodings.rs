@@ -61,7 +61,7 @@ pub(crate) struct Stream {
     pub(crate) at: usize,
 }
 
-/// What a slice's values are read from.
+/// Source of a slice's values.
 #[derive(Debug, Default)]
 pub(crate) struct Streams {
     pub(crate) external: Vec<Stream>,

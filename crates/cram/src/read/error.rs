@@ -1,6 +1,6 @@
 //! Why a CRAM cannot be read.
 
-/// What is wrong, and where in its container.
+/// A problem, and its place in its container.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{problem}")]
 pub struct Defect {
@@ -10,7 +10,7 @@ pub struct Defect {
     pub problem: Problem,
 }
 
-/// What is wrong with a part of a CRAM.
+/// Problem of a part of a CRAM.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
     /// Data are not CRAM.
@@ -38,9 +38,9 @@ pub enum Problem {
     Count {
         /// Whose.
         what: &'static str,
-        /// What it says.
+        /// The stated number.
         said: i64,
-        /// What is there.
+        /// The number found.
         found: i64,
     },
     /// Compressed data are not what their compressor writes.

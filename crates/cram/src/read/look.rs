@@ -8,15 +8,15 @@ use super::encodings::Slots;
 use super::error::Defect;
 use super::slice::SliceHeader;
 
-/// What a container's own headers may inflate to.
+/// Most bytes that a container's own headers may inflate to.
 const MOST_HEADER_BYTES: usize = 64 << 20;
 
-/// What a container wants.
+/// Needs of a container.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Wants {
     /// Its first slice is of differences from bases that are not in the file.
     pub reference: bool,
-    /// What its blocks say that they inflate to.
+    /// Inflated bytes of its blocks, by their headers.
     pub raw_bytes: u64,
 }
 

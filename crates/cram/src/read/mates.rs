@@ -8,10 +8,10 @@ use seqloom_format::bam::edit::{
 
 use super::error::Problem;
 
-/// What mates have to know of a record that is written.
+/// A written record, as its mates need it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Placed {
-    /// Where its body begins, and how long it is.
+    /// Start and length of its body.
     pub(crate) body: usize,
     pub(crate) bytes: usize,
     pub(crate) flags: u16,

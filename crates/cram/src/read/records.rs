@@ -41,7 +41,7 @@ const BASE_CODES: [u8; 256] = {
     codes
 };
 
-/// What records refer to.
+/// Header and bases that records refer to.
 #[derive(Clone, Copy)]
 pub struct Sources<'a> {
     /// Bases of the header's sequences.
@@ -50,11 +50,11 @@ pub struct Sources<'a> {
     pub read_groups: &'a [Vec<u8>],
     /// Number of the header's sequences.
     pub sequence_count: usize,
-    /// What names begin with that the file does not hold: samtools takes the file's name.
+    /// Prefix of names that the file does not hold: samtools takes the file's name.
     pub name_prefix: &'a [u8],
 }
 
-/// What a slice is decoded with.
+/// Inputs of a slice's decoding.
 pub(crate) struct Context<'a> {
     pub(crate) header: &'a CompressionHeader,
     pub(crate) slice: &'a SliceHeader,

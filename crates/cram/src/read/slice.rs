@@ -8,7 +8,7 @@ use super::encodings::{Slots, Streams};
 use super::error::{Defect, Problem};
 use super::window::{MOST_BASES, SequenceBases, Window};
 
-/// What a slice is of.
+/// Header of a slice.
 #[derive(Debug, Clone)]
 pub(crate) struct SliceHeader {
     /// -1 for none, -2 for several.

@@ -40,7 +40,7 @@ pub(crate) struct Window {
     /// 0-based place of the first of `bases`.
     first: usize,
     bases: Vec<u8>,
-    /// Where the record begins whose bases are read.
+    /// Start of the record whose bases are read.
     record: usize,
     /// Bases that are read next time.
     ahead: usize,

@@ -142,7 +142,7 @@ impl<'a> AuxFields<'a> {
         Self { body: bytes, offset: 0 }
     }
 
-    /// Where the next field starts.
+    /// Offset of the next field.
     #[must_use]
     pub fn offset(&self) -> usize {
         self.offset

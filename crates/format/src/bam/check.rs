@@ -163,7 +163,7 @@ fn text_bytes(data: &[u8]) -> Option<usize> {
     is_text(&data[short.len()..end]).then_some(end + 1)
 }
 
-/// What [`find_record`] found.
+/// Result of [`find_record`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecordSearch {
     /// A record starts here, most likely.
@@ -202,7 +202,7 @@ struct Search<'a> {
     effort_bytes: usize,
 }
 
-/// What a place looks like.
+/// Verdict on a place.
 enum Look {
     /// A record that ends before this offset, which may be after the text.
     Record(usize),

@@ -27,7 +27,7 @@ pub enum RecordError {
     BadValue {
         /// Name of the field in the SAM specification.
         field: &'static str,
-        /// What it holds.
+        /// Its value.
         value: i32,
     },
     /// A CIGAR operation code above 8.

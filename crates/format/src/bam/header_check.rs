@@ -6,7 +6,7 @@ use super::header::{MAX_HEADER_LINE_BYTES, Reference};
 use super::header_line as line;
 use crate::names::{SequenceNameFault, check_sequence_name, is_read_group_id};
 
-/// What is wrong with a header.
+/// Problem of a header.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HeaderError {
     /// One line of the text is malformed.
@@ -36,7 +36,7 @@ pub enum HeaderError {
     BadValue {
         /// Name of the field in the SAM specification.
         field: &'static str,
-        /// What it holds.
+        /// Its value.
         value: i32,
     },
     /// Name of a reference in the BAM's list.
@@ -63,7 +63,7 @@ pub enum HeaderError {
     TooLarge,
 }
 
-/// What is wrong with a header line.
+/// Problem of a header line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LineFault {
     /// It does not start with `@` and two letters.
@@ -112,7 +112,7 @@ pub enum LineFault {
     TooLong,
 }
 
-/// What the lines so far have defined.
+/// Definitions of the lines so far.
 #[derive(Default)]
 pub(super) struct Seen {
     hd: bool,

@@ -15,7 +15,7 @@ pub struct OtherSequence {
     pub name: String,
     /// M5 of the header.
     pub stated: String,
-    /// That of the bases at hand.
+    /// Digest of the bases at hand.
     pub found: String,
 }
 

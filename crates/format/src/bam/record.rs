@@ -212,7 +212,7 @@ impl<'a> RecordRef<'a> {
         &self.body[self.qualities_start..self.aux_start]
     }
 
-    /// Where the auxiliary fields start in the body.
+    /// Offset of the auxiliary fields in the body.
     #[must_use]
     pub fn aux_start(&self) -> usize {
         self.aux_start

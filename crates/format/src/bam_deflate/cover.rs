@@ -23,7 +23,7 @@ pub(super) struct Sources<'a, const K: usize> {
     pub(super) newest: usize,
 }
 
-/// What [`Bytes::farthest`] finds.
+/// Result of [`Bytes::farthest`].
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Farthest {
     pub(super) slot: usize,
@@ -34,7 +34,7 @@ pub(super) struct Farthest {
 /// Slots that are compared beyond the columns, where all of these are equal in them.
 const MAX_TRIES: usize = 16;
 
-/// What [`Bytes::cover`] covers.
+/// Span that [`Bytes::cover`] covers.
 #[derive(Debug, Clone)]
 pub(super) struct CoverSpan {
     pub(super) range: Range<usize>,

@@ -170,7 +170,7 @@ impl Emitter {
         self.written
     }
 
-    /// What was last written.
+    /// Stream that was last written.
     pub(super) fn written(&self) -> &[u8] {
         &self.out[..self.written]
     }

@@ -13,7 +13,7 @@ pub(super) const MAX_TAGS: usize = 24;
 pub(super) struct History<const K: usize> {
     starts: [u32; K],
     cigars: [u32; K],
-    /// Where the tag of a rank starts.
+    /// Start of the tag of a rank.
     tags: [[u32; K]; MAX_TAGS],
     tag_counts: [u8; K],
     /// Slots for records.
@@ -52,7 +52,7 @@ impl<const K: usize> History<K> {
         if self.next == 0 { self.slots - 1 } else { self.next - 1 }
     }
 
-    /// Where the record before starts.
+    /// Start of the record before.
     #[inline(always)]
     pub(super) fn newest_start(&self) -> usize {
         self.starts[self.newest() % K] as usize
@@ -134,7 +134,7 @@ fn distances<const K: usize>(at: usize, earlier: &[u32; K]) -> [u32; K] {
 struct Read {
     reference: i32,
     unclipped_start: i32,
-    /// Where its sequence is in the block; 0 for no read.
+    /// Place of its sequence in the block; 0 for no read.
     sequence: usize,
     bases: usize,
 }
@@ -151,7 +151,7 @@ pub(super) struct Reads<const READS: usize> {
     next: [usize; 2],
 }
 
-/// Where a sequence may repeat those before.
+/// Places that a sequence may repeat.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Overlaps<const READS: usize> {
     /// By slot; 0 for none.

@@ -14,7 +14,7 @@ pub(super) struct Fields {
     pub(super) sequence: usize,
     pub(super) qualities: usize,
     pub(super) tags: usize,
-    /// Where the record ends.
+    /// End of the record.
     pub(super) end: usize,
     /// Number of the reference, -1 for none.
     pub(super) reference: i32,

@@ -18,7 +18,7 @@ const BEGINNINGS: [usize; 2] = [8, 12];
 /// Earlier entries that are looked at at once.
 pub(super) const LIST_HITS: usize = 8;
 
-/// Where entries with some beginning were last; 0 for nowhere.
+/// Last place of entries with some beginning; 0 for none.
 pub(super) struct Entries {
     places: Box<[[u16; ENTRIES]; BEGINNINGS.len()]>,
 }

@@ -36,7 +36,7 @@ const MAX_REFUSED_BLOCKS: u32 = 3;
 /// Below this a unit has too little for records to repeat.
 const MIN_TRIAL_BYTES: usize = 512;
 
-/// What deflates.
+/// Method of deflating.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Method {
     /// The search by records at levels 1 to 6, where it is worth it; else libdeflate.
@@ -51,7 +51,7 @@ pub enum Method {
 pub struct Settings {
     /// 0 stores, 1 is the fastest, 12 the smallest.
     pub level: u8,
-    /// What deflates.
+    /// Method of deflating.
     pub method: Method,
     /// Whether every block is inflated again and compared; always so in builds with debug
     /// assertions.
@@ -66,7 +66,7 @@ impl Settings {
     }
 }
 
-/// What deflates the unit at hand.
+/// Method for the unit at hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     /// After so many trials that failed.
@@ -110,7 +110,7 @@ impl BamCompressor {
         })
     }
 
-    /// What follows belongs to another unit.
+    /// Ends the unit.
     pub fn end_unit(&mut self) {
         self.way = Way::Untried { failed: 0 };
     }
@@ -178,7 +178,7 @@ impl fmt::Debug for BamCompressor {
     }
 }
 
-/// What a level does, if it is not libdeflate's.
+/// Search of a level, if it is not libdeflate's.
 fn effort(level: u8) -> Option<Box<dyn Deflate + Send>> {
     Some(match level {
         1 => Box::new(RecordDeflater::<16, 4, false>::new()),

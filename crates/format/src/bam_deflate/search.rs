@@ -57,9 +57,9 @@ pub(super) struct Search<const K: usize, const READS: usize, const LAZY: bool> {
     tokens: Tokens,
     history: History<K>,
     reads: Reads<READS>,
-    /// Where a name was, by the hash of its last bytes; 0 for nowhere.
+    /// Place of a name, by the hash of its last bytes; 0 for none.
     names: Box<[u16; NAMES]>,
-    /// Where four bytes of a name were; 0 for nowhere.
+    /// Place of four bytes of a name; 0 for none.
     words: Box<[u16; WORDS]>,
     entries: Entries,
     /// Bytes of all sequences, and of those that no earlier read had anything of.
@@ -84,7 +84,7 @@ impl<const K: usize, const READS: usize, const LAZY: bool> Search<K, READS, LAZY
         }
     }
 
-    /// What the last run found.
+    /// Tokens of the last run.
     pub(super) fn tokens(&self) -> &Tokens {
         &self.tokens
     }

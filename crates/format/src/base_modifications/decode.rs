@@ -8,7 +8,7 @@ use crate::bam::{AuxValue, RecordRef};
 pub struct Called {
     /// Of the base, on the read as sequenced.
     pub position: usize,
-    /// What list it is from.
+    /// Its list.
     pub group: ModGroup,
     /// The modification.
     pub code: ModCode,

@@ -22,7 +22,7 @@ pub enum ModStrand {
     Opposite,
 }
 
-/// What is known of bases that are skipped.
+/// Meaning of bases that are skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum SkippedBases {
     /// `.`, or nothing: they are not modified.
@@ -40,14 +40,14 @@ pub enum ModCode {
     Chebi(u32),
 }
 
-/// What a list of positions is about.
+/// Subject of a list of positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ModGroup {
     /// The base that is counted: one of `ACGTUN`, where `N` is any.
     pub(crate) base: u8,
-    /// Where the modification is.
+    /// Strand of the modification.
     pub strand: ModStrand,
-    /// What the bases between mean.
+    /// Meaning of the bases between.
     pub(crate) skipped: SkippedBases,
 }
 
@@ -70,7 +70,7 @@ impl ModGroup {
     }
 }
 
-/// What is wrong with the tags of a record, or with what was to become one.
+/// Problem of the tags of a record, or of values for them.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ModError {
     /// The text of MM does not follow its grammar.
@@ -78,7 +78,7 @@ pub enum ModError {
     Syntax {
         /// Offset in the text.
         at: usize,
-        /// What should be there.
+        /// Expected value.
         required: &'static str,
     },
     /// A position after the last base.

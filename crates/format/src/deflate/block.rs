@@ -8,7 +8,7 @@ use super::symbols::{
 };
 use super::tables::{CodePair, MOST_BITS, coded_bits};
 
-/// What the writer of blocks keeps.
+/// State of the writer of blocks.
 pub(super) struct BlockWriter {
     bits: Bits,
     builder: Builder,

@@ -36,7 +36,7 @@ pub(super) struct Chains {
     ranks: Box<[u16; RING]>,
     /// Places whose bucket has other bytes first, from the first one that is linked.
     others: Box<[u16; AHEAD]>,
-    /// What is counted at the first byte of this input.
+    /// Count at the first byte of this input.
     start: u32,
     /// How far this input is linked.
     end: usize,

@@ -56,7 +56,7 @@ impl Code {
     }
 }
 
-/// What a code is made of, kept between blocks.
+/// Buffers to make a code, kept between blocks.
 pub(crate) struct Builder {
     /// Nodes that are still to be joined, the first at 1: weight, depth and number in one.
     heap: [u64; NODES],

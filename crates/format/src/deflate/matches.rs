@@ -40,12 +40,12 @@ struct Copy {
 
 const NONE: Copy = Copy { length: LINKED_BYTES - 1, distance: 0 };
 
-/// Where the search is between two blocks.
+/// State of the search between two blocks.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Parser {
     /// The next place to look at.
     at: usize,
-    /// What the place before has.
+    /// Match of the place before.
     pending: Copy,
     /// Whether the byte before is still to be coded.
     has_byte: bool,
@@ -54,7 +54,7 @@ pub(super) struct Parser {
 /// A block that is to be coded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct BlockEnd {
-    /// Where its bytes end.
+    /// End of its bytes.
     pub(super) end: usize,
     /// The place that was looked at last.
     pub(super) looked_at: usize,

@@ -56,14 +56,14 @@ pub enum Grammar {
     Fasta,
 }
 
-/// What to keep of each record.
+/// Parts of each record to keep.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ParseOptions {
     /// Keep the rest of the header line after the name in [`ReadSpans::extra`].
     pub keep_comments: bool,
     /// Qualities are Phred+64; the block has them as Phred+33.
     pub phred64: bool,
-    /// What happens to read names that SAM does not allow.
+    /// Treatment of read names that SAM does not allow.
     pub names: ReadNames,
 }
 
@@ -77,7 +77,7 @@ impl ParseOptions {
 /// The part of a buffer to parse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TextRange {
-    /// Where the first record starts.
+    /// Start of the first record.
     pub from: usize,
     /// Records that start at or after this offset are left to others.
     pub limit: usize,
@@ -85,14 +85,14 @@ pub struct TextRange {
     pub at_eof: bool,
 }
 
-/// What is wrong with a record.
+/// Problem of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DefectKind {
     /// The first line does not start with `@` (FASTA: `>`).
     BadStart {
-        /// What it should start with.
+        /// Expected first byte.
         expected: u8,
-        /// What it starts with.
+        /// First byte.
         found: u8,
     },
     /// The read's name.
@@ -122,7 +122,7 @@ pub enum DefectKind {
     BlankLine,
     /// A record beyond the longest one that the reader takes.
     TooLong {
-        /// That limit.
+        /// The limit.
         limit_bytes: usize,
     },
 }
@@ -201,7 +201,7 @@ pub enum Stop {
     Defect(Defect),
 }
 
-/// What [`parse`] did.
+/// Result of [`parse`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parsed {
     /// One past the last good record (and the blank lines after the last of all).
@@ -334,7 +334,7 @@ fn span(range: &Range<usize>) -> Result<Span, Fault> {
     }
 }
 
-/// Where the parts of a header line are.
+/// Parts of a header line.
 struct Header {
     name: Range<usize>,
     /// Up to the end of the line.

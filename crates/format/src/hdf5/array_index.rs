@@ -5,7 +5,7 @@ use super::bytes::{Fields, UNDEFINED};
 use super::error::Hdf5Error;
 use super::file::MetadataReader;
 
-/// Where a chunk is stored.
+/// Place of a chunk.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Chunk {
     /// Its first value in the dataset.

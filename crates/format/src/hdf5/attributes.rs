@@ -56,7 +56,7 @@ impl Hdf5File {
     }
 }
 
-/// Where dense attributes are.
+/// Places of dense attributes.
 struct DenseStorage {
     /// Address of the heap.
     heap: u64,
@@ -64,7 +64,7 @@ struct DenseStorage {
     index: u64,
 }
 
-/// Where dense attributes are, when there are any (IV.A.2.v).
+/// Places of dense attributes, when there are any (IV.A.2.v).
 fn dense_storage(
     body: &[u8],
     address: u64,

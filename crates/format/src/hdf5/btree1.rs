@@ -6,7 +6,7 @@ use super::file::MetadataReader;
 
 const WHAT: &str = "B-tree";
 
-/// What a tree indexes.
+/// Kind of a tree, by what it indexes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TreeKind {
     /// Symbol nodes of a group.

@@ -15,7 +15,7 @@ const MAX_DEPTH: u16 = 32;
 /// Takes a record.
 pub(super) type Visit<'a, E> = dyn FnMut(&mut MetadataReader<'_>, &[u8]) -> Result<(), E> + 'a;
 
-/// What all nodes of a tree have in common.
+/// Properties of all nodes of a tree.
 struct Tree {
     kind: u8,
     node_bytes: u64,

@@ -11,7 +11,7 @@ pub enum Hdf5Error {
     /// The operating system could not give the bytes.
     #[error("cannot read {length_bytes} bytes at byte {address}: {source}")]
     Io {
-        /// Where.
+        /// Address.
         address: u64,
         /// How many.
         length_bytes: u64,
@@ -25,7 +25,7 @@ pub enum Hdf5Error {
         what: &'static str,
         /// Its start.
         address: u64,
-        /// What it claims to need.
+        /// Bytes that it claims to need.
         length_bytes: u64,
     },
     /// A structure contradicts the format.
@@ -49,29 +49,29 @@ pub enum Hdf5Error {
     /// Part of HDF5 that FAST5 files do not use.
     #[error("{what} {value} at byte {address} is not supported")]
     Unsupported {
-        /// What.
+        /// Name of the feature.
         what: &'static str,
         /// Its number in the format.
         value: u64,
-        /// Where.
+        /// Address.
         address: u64,
     },
     /// More than this reader is prepared to hold.
     #[error("{what} at byte {address}: {value} is more than the limit of {limit}")]
     Limit {
-        /// What there is too much of.
+        /// Quantity that is too large.
         what: &'static str,
         /// How much there is.
         value: u64,
         /// How much there may be.
         limit: u64,
-        /// Where.
+        /// Address.
         address: u64,
     },
     /// A chunk of signal cannot be decoded.
     #[error("damaged chunk at byte {address}: {source}")]
     Vbz {
-        /// Where the chunk starts.
+        /// Address of the chunk.
         address: u64,
         /// The problem.
         source: VbzError,

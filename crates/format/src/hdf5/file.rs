@@ -27,7 +27,7 @@ pub struct Hdf5File {
     pub(super) size_bytes: u64,
     pub(super) sizes: Sizes,
     root: u64,
-    /// What the cache of a scratch knows this file by.
+    /// Key of this file in the cache of a scratch.
     identity: Arc<()>,
 }
 

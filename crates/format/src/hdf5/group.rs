@@ -10,7 +10,7 @@ use super::fractal_heap::FractalHeap;
 use super::object::{Message, MessageKind};
 use super::scratch::Hdf5Scratch;
 
-/// What an object is.
+/// Kind of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ObjectKind {
     /// Has links.
@@ -30,7 +30,7 @@ const MAX_SOFT_LINKS: usize = 1000;
 /// Most links of one group.
 const MAX_LINKS: usize = 1 << 24;
 
-/// Where a link leads.
+/// Target of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkTarget {
     /// To the object whose header is at this address.
@@ -44,7 +44,7 @@ pub enum LinkTarget {
 pub struct Link<'a> {
     /// Its name.
     pub name: &'a [u8],
-    /// Where it leads.
+    /// Its target.
     pub target: LinkTarget,
 }
 
@@ -122,7 +122,7 @@ impl Links {
 }
 
 impl Hdf5File {
-    /// What the object at `address` is.
+    /// Kind of the object at `address`.
     ///
     /// # Errors
     /// The object's header cannot be read.

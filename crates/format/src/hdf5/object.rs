@@ -31,7 +31,7 @@ impl MessageKind {
     pub(super) const ATTRIBUTE_INFO: Self = Self(0x15);
 }
 
-/// What is before each message, by the version of the object header.
+/// Header of each message, by the version of the object header.
 #[derive(Debug, Clone, Copy)]
 enum MessagePrefix {
     Version1,
@@ -51,7 +51,7 @@ impl MessagePrefix {
     }
 }
 
-/// Where a message is.
+/// Place of a message.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Message {
     pub(super) kind: MessageKind,
@@ -106,7 +106,7 @@ impl ObjectHeader {
         &self.bytes[message.start..message.end]
     }
 
-    /// Where the body of a message starts in [`Self::bytes_between`]'s bytes.
+    /// Offset of a message's body in [`Self::bytes_between`]'s bytes.
     pub(super) fn start(&self, message: Message) -> usize {
         message.start
     }

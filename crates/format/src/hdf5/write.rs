@@ -25,7 +25,7 @@ const MAX_MESSAGE_BYTES: usize = 65_528;
 /// Deflate level of signal, that of slow5tools and ont_fast5_api.
 const DEFLATE_LEVEL: u32 = 1;
 
-/// What a file of this form cannot hold.
+/// A value that a file of this form cannot hold.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum WriteError {
     /// An attribute with its name takes more than an HDF5 message may.
@@ -180,7 +180,7 @@ struct Child {
     greatest: u64,
 }
 
-/// Where a group is, for links to it and for the superblock.
+/// Place of a group, for links to it and for the superblock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GroupPlace {
     /// Its object header.

@@ -37,7 +37,7 @@ pub(super) struct Run {
 
 crate::persist_fields!(Run { reference_id, bin, start });
 
-/// Where a record is, as the index sees it.
+/// Place of a record, as the index sees it.
 #[derive(Debug, Clone)]
 pub(crate) struct PlacedRecord {
     /// Negative: none.
@@ -47,7 +47,7 @@ pub(crate) struct PlacedRecord {
     pub(crate) is_mapped: bool,
 }
 
-/// What a fragment knows about one reference.
+/// Entries of one reference.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Part {
     pub(super) reference_id: u32,
@@ -56,7 +56,7 @@ pub(super) struct Part {
     pub(super) last_position: i64,
     /// Window of the reference that `windows[windows_start]` stands for.
     pub(super) first_window: usize,
-    /// Where this part's windows start; they end at the next part's start.
+    /// Start of this part's windows; they end at the next part's start.
     pub(super) windows_start: usize,
     pub(super) mapped: u64,
     pub(super) unmapped: u64,
@@ -66,7 +66,7 @@ pub(super) struct Part {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct NoCoordinate {
     pub(super) count: u64,
-    /// Where the first of them starts.
+    /// Start of the first of them.
     pub(super) start: Option<VirtualOffset>,
 }
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::BinningScheme;
 use crate::bgzf::VirtualOffset;
 
-/// What is wrong with an index.
+/// Problem of an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BadIndex {
     /// It does not begin as BAI and CSI do.
@@ -14,7 +14,7 @@ pub enum BadIndex {
     /// It ends too early.
     #[error("byte {byte}: the index is cut short")]
     Truncated {
-        /// Where something is missing, in the inflated bytes.
+        /// Offset in the inflated bytes.
         byte: usize,
     },
     /// Bins that no index can have.
@@ -90,7 +90,7 @@ enum Kind {
     Csi,
 }
 
-/// What of a bin is requested.
+/// Requested part of a bin.
 #[derive(Default)]
 struct Requested {
     chunks: bool,
@@ -98,7 +98,7 @@ struct Requested {
     level: Option<u32>,
 }
 
-/// What an index says of a region.
+/// Entries of an index for a region.
 #[derive(Default)]
 struct Found {
     /// Parts of the file that may have records of the region: raw virtual offsets.

@@ -16,7 +16,7 @@ use crate::read_at::ReadAt;
 
 /// First and last bytes of a POD5 file.
 pub(crate) const SIGNATURE: [u8; 8] = [0x8B, b'P', b'O', b'D', b'\r', b'\n', 0x1A, b'\n'];
-/// What is before the footer.
+/// Magic before the footer.
 pub(crate) const FOOTER_MAGIC: [u8; 8] = *b"FOOTER\0\0";
 /// Signature and section marker.
 const HEAD_BYTES: u64 = 8 + 16;
@@ -32,7 +32,7 @@ pub struct Span {
     pub len: u64,
 }
 
-/// What the footer says. All spans are in the file.
+/// Contents of the footer. All spans are in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Container {
     /// Identifier of the file, a UUID in text.

@@ -57,7 +57,7 @@ pub enum Pod5FormatError {
     /// Sound, but not read here.
     #[error("not supported: {what} (byte {at})")]
     Unsupported {
-        /// What it is.
+        /// Name of the structure.
         what: &'static str,
         /// Near which byte of the file.
         at: u64,

@@ -10,7 +10,7 @@
 pub struct FlatError {
     /// The problem.
     pub(crate) what: &'static str,
-    /// Where in the buffer.
+    /// Offset in the buffer.
     pub(crate) at: usize,
 }
 
@@ -63,7 +63,7 @@ impl<'a> Table<'a> {
         Ok(Self { bytes, at, slots })
     }
 
-    /// Where field `field` is, if it does.
+    /// Offset of field `field`, if it does.
     fn place(&self, field: usize) -> Option<usize> {
         let slot = self.slots.get(2 * field..2 * field + 2)?;
         let offset = usize::from(u16::from_le_bytes([slot[0], slot[1]]));

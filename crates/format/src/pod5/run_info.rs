@@ -57,7 +57,7 @@ pub enum RunValue {
 /// A run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunInfo {
-    /// What reads call it by.
+    /// Identifier that reads refer to.
     pub acquisition_id: Vec<u8>,
     /// Its columns, those that are there and not missing, in the order of the POD5 library.
     pub values: Vec<(&'static str, RunValue)>,

@@ -9,7 +9,7 @@ use crate::read_at::ReadAt;
 
 const TABLE: &str = "signal";
 
-/// Where the signal of a row is.
+/// Place of the signal of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SignalRow {
     /// Its bytes in the file; they are in it.
@@ -18,7 +18,7 @@ pub struct SignalRow {
     pub samples: u32,
 }
 
-/// Where the rows of a batch are.
+/// Places of the rows of a batch.
 #[derive(Debug)]
 struct Rows {
     /// Start of what `bounds` count from, in the file.
@@ -79,7 +79,7 @@ impl SignalTable {
         self.coding
     }
 
-    /// Where row `row` of the table is.
+    /// Place of row `row` of the table.
     ///
     /// # Errors
     /// When there is no such row, or its batch is damaged.

@@ -173,7 +173,7 @@ fn number(field: &'static str, text: &[u8], lowest: i64, highest: i64) -> Result
     decimal(text, lowest, highest).ok_or_else(|| bad(field, text))
 }
 
-/// What a CIGAR adds up to.
+/// Sums of a CIGAR.
 struct Lengths {
     ops: usize,
     bases: u64,

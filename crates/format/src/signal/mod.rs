@@ -88,13 +88,13 @@ pub struct Slow5Version(pub u8, pub u8, pub u8);
 impl Slow5Version {
     /// The first published version: no enums, no signal compression, no zstd.
     pub(crate) const V0_1_0: Self = Self(0, 1, 0);
-    /// What slow5lib writes, and we.
+    /// As slow5lib writes it, and we.
     pub(crate) const V0_2_0: Self = Self(0, 2, 0);
     /// The newest; equal to 0.2.0 but for the number.
     pub(crate) const V1_0_0: Self = Self(1, 0, 0);
 }
 
-/// What all reads of a file have in common.
+/// Attributes of all reads of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignalHeader {
     /// Version to be written; what was read, when it was read from SLOW5.

@@ -20,7 +20,7 @@ use super::{
 use crate::deflate::Deflater;
 use crate::signal::{AuxiliaryValues, SignalHeader, SignalRead, read_id};
 
-/// What ends a BLOW5 file.
+/// Bytes that end a BLOW5 file.
 pub const END_OF_FILE: [u8; 5] = *b"5WOLB";
 /// Bytes before a record.
 pub const LENGTH_BYTES: usize = 8;
@@ -30,7 +30,7 @@ const ZSTD_LEVEL: i32 = 1;
 /// Bytes that hold the read id of nearly every record: its length and a UUID.
 const USUAL_ID_BYTES: usize = 2 + 64;
 
-/// What is where a record may start.
+/// Contents of a place where a record may start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Frame {
     /// A record of so many stored bytes after its length.
@@ -257,7 +257,7 @@ pub struct RecordEncoder {
     body: Vec<u8>,
 }
 
-/// What compresses records.
+/// Compressor of records.
 enum Deflation {
     None,
     Zlib(Box<Deflater>),

@@ -47,7 +47,7 @@ pub enum HeaderError {
     Unwritable(LineDefect),
 }
 
-/// What is wrong with a line of a header.
+/// Problem of a line of a header.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LineDefect {
@@ -140,7 +140,7 @@ pub enum RecordError {
     Truncated {
         /// The field.
         field: &'static str,
-        /// Where the field starts in the inflated record, or the line.
+        /// Offset of the field in the inflated record, or the line.
         offset: usize,
     },
     /// Bytes after the last field.

@@ -20,7 +20,7 @@ const MAX_SHIFT: u8 = 5;
 /// The smallest number that is an exception.
 const EXCEPTION: u32 = 256;
 
-/// What encoding and decoding keep between frames.
+/// Buffers of encoding and decoding.
 #[derive(Debug, Clone, Default)]
 pub struct Scratch {
     positions: Vec<u32>,

@@ -26,9 +26,9 @@ const PRIMARY_TYPES: &[u8] =
 const PRIMARY_NAMES: &[u8] =
     b"#read_id\tread_group\tdigitisation\toffset\trange\tsampling_rate\tlen_raw_signal\traw_signal";
 const READ_GROUPS: &[u8] = b"#num_read_groups\t";
-/// Where BLOW5 has the length of its text.
+/// Offset of the length of BLOW5's text.
 const TEXT_LENGTH_AT: usize = 64;
-/// Where BLOW5 has its text.
+/// Offset of BLOW5's text.
 const TEXT_AT: usize = 68;
 /// Most labels of an enum; the value 255 is "missing".
 const MAX_LABELS: usize = 255;

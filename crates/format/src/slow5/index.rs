@@ -14,7 +14,7 @@ pub(crate) const MAGIC: [u8; 9] = *b"SLOW5IDX\x01";
 /// Last bytes of an index.
 pub(crate) const FOOTER: [u8; 8] = *b"XDI5WOLS";
 
-/// Where the entries start.
+/// Offset of the entries.
 const HEADER_BYTES: usize = 64;
 /// Offset and size.
 const PLACE_BYTES: usize = 16;
@@ -24,7 +24,7 @@ const PLACE_BYTES: usize = 16;
 pub struct Entry<'a> {
     /// Its id.
     pub read_id: &'a [u8],
-    /// Where its record or line starts in the file.
+    /// Offset of its record or line in the file.
     pub offset: u64,
     /// Bytes of the record with its length, or of the line with its line feed.
     pub size_bytes: u64,

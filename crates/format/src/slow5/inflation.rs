@@ -13,7 +13,7 @@ use super::{RecordCompression, RecordError};
 const MAX_INFLATION: usize = 1032;
 /// A block of Zstandard has at least four bytes and at most 128 KiB inflated (RFC 8878).
 const ZSTD_BLOCK_BYTES: usize = 128 << 10;
-/// What inflates records.
+/// Inflater of records.
 pub(super) enum Inflation {
     None,
     Zlib { whole: Decompressor, first: Inflater, body: Vec<u8> },

@@ -6,7 +6,7 @@
 //! what the plain loops would do. Sums are modulo 2^16, as a sample is.
 #![allow(unsafe_code)]
 
-/// What was done from the front of samples, a multiple of eight.
+/// Samples done from the front, a multiple of eight.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Done {
     pub(super) samples: usize,

@@ -54,7 +54,7 @@ pub fn parse_record(
 /// The columns of a line, from the front.
 struct Columns<'a> {
     line: &'a [u8],
-    /// Where the next one starts.
+    /// Offset of the next one.
     at: Option<usize>,
 }
 

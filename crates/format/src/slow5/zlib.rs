@@ -9,7 +9,7 @@ use std::mem::MaybeUninit;
 
 use libz_sys as z;
 
-/// What went wrong in zlib.
+/// Error of zlib.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ZlibError {
     /// The stream is broken, or what is required of it makes no sense.

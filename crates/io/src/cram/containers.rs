@@ -11,16 +11,16 @@ use crate::input::waiting::{WAIT, wait};
 /// Containers of no more than this get their buffer at once.
 const USUAL_BYTES: usize = 16 << 20;
 
-/// What is wrong with an input that ends between two containers.
+/// Problem of an input that ends between two containers.
 pub(super) const MISSING_END: &str =
     "truncated: the container that ends a complete file is missing";
-/// What is wrong with one that ends elsewhere.
+/// Problem of one that ends elsewhere.
 pub(super) const CUT_CONTAINER: &str = "truncated: the input ends within this container";
 /// Something follows the container that ends a file.
 const TRAILING: &str = "data follow the container that ends the file";
 const JOINED: &str = "files of one header are joined by `samtools cat`";
 
-/// What containers may take.
+/// Limits of containers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CramLimits {
     /// When their blocks are inflated, and as records.
@@ -46,7 +46,7 @@ pub(crate) struct ContainerPiece {
     pub(crate) truncation: Option<Truncation>,
 }
 
-/// What an input has next.
+/// Next part of an input.
 enum Next {
     Head(ContainerHead),
     /// Nothing now.
@@ -60,7 +60,7 @@ enum Next {
 pub(super) struct Containers {
     reader: TextReader,
     text: Vec<u8>,
-    /// Where that is in the input.
+    /// Offset of that in the input.
     byte: u64,
     index: u64,
     raw_reported: u64,

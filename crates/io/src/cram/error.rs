@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 use seqloom_cram::read::Problem;
 use seqloom_runtime::error::Place;
 
-/// What to do where the file is not what was written.
+/// Hint for a file that is not what was written.
 const DAMAGED: &str = "the file is damaged: copy it again from its source";
-/// What to do where this program does not read what others do.
+/// Hint for what other programs read.
 const PIPE: &str = "pipe it in: `samtools view -u FILE | seqloom ... -`";
 
 /// Who reads the records, and what can be done about what is wrong with them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Consumer {
-    /// What takes alignments: it has a reference, and may allow an input that was cut off.
+    /// A command that takes alignments: it has a reference, and may allow truncated input.
     Alignments,
-    /// What aligns them, which takes no bases of another reference.
+    /// A command that takes reads, and no bases of another reference.
     Reads,
 }
 
@@ -98,7 +98,7 @@ pub struct MalformedContainer {
 }
 
 impl MalformedContainer {
-    /// Where in the input it is.
+    /// Its place in the input.
     #[must_use]
     pub fn place(&self) -> Place {
         Place::of(&self.path).at_byte(self.start.saturating_add(self.defect.byte))

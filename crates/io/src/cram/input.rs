@@ -38,10 +38,10 @@ pub(crate) struct CramInput {
     /// Of names that are made.
     prefix: Vec<u8>,
     pub(crate) wants: Wants,
-    /// What the blocks of a container may inflate to.
+    /// Limit of the inflated blocks of a container, in bytes.
     most_bytes: usize,
     bases: Option<InputBases>,
-    /// Where they are from.
+    /// Their FASTA.
     fasta: Option<PathBuf>,
     /// The file, and the first container.
     input: Input,
@@ -193,7 +193,7 @@ impl CramInput {
         Err(defect.at(&self.input.path, place.before + 1, place.byte).into())
     }
 
-    /// What records refer to, and where that is from.
+    /// Bases that records refer to, and their FASTA.
     pub(crate) fn referred(&self) -> Option<(InputBases, PathBuf)> {
         self.bases.clone().zip(self.fasta.clone())
     }
@@ -243,7 +243,7 @@ impl CramInput {
         decoded.err().map(|fault| self.explained(&fault))
     }
 
-    /// What a decoder says, with the names of sequences and of the FASTA.
+    /// A decoder's problem with the names of sequences and of the FASTA.
     fn explained(&self, Defect { byte, problem }: &Defect) -> ContainerDefect {
         let name = |sequence: i32| {
             let reference = usize::try_from(sequence).ok();

@@ -10,7 +10,7 @@ pub(crate) const MAX_HEADER_BYTES: usize = 512 * 1024 * 1024;
 /// The longest record with its size.
 pub(crate) const MAX_FRAME_BYTES: usize = 4 + MAX_RECORD_BYTES;
 
-/// What a BAM header is where a record should be.
+/// Problem of a BAM header in place of a record.
 pub(crate) const SECOND_HEADER: &str = "another BAM header is here: two BAM files, joined by `cat`";
 
 /// Text of a header to have at hand next, where `held_bytes` of it are: a line that is too long is

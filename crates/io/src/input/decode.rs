@@ -19,12 +19,12 @@ const GZIP_MAGIC: [u8; 3] = [0x1f, 0x8b, 8];
 /// Room made for output at a time.
 const OUTPUT_STEP_BYTES: usize = 64 * 1024;
 
-/// What a step did.
+/// Result of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Step {
     /// Input bytes used up.
     pub(crate) consumed: usize,
-    /// What can be done next.
+    /// State after it.
     pub(crate) state: State,
 }
 
@@ -39,7 +39,7 @@ pub(crate) enum State {
     End,
 }
 
-/// What is wrong, and how many bytes into the input of this step.
+/// A problem, and how many bytes into the input of this step it is.
 #[derive(Debug)]
 pub(crate) struct DecodeError {
     pub(crate) at: usize,
@@ -102,7 +102,7 @@ enum GzipPart {
     Padding,
 }
 
-/// What inflates the body of a member.
+/// Inflater of a member's body.
 enum Body {
     Plain(Decompress),
     /// The rest of a member from a restart point on; its first byte is not as it is in the file.
@@ -115,7 +115,7 @@ enum Body {
 pub(crate) struct GzipDecoder {
     part: GzipPart,
     inflate: Body,
-    /// Where the next byte of input is in the file, and the text up to there.
+    /// Offset of the next byte of input in the file, and text before it.
     raw: u64,
     text: u64,
     block: BlockDecompressor,

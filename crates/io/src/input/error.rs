@@ -34,7 +34,7 @@ pub enum InputError {
     Unsupported {
         /// The input.
         path: PathBuf,
-        /// What it is.
+        /// Format or content found.
         problem: String,
         /// A hint.
         hint: &'static str,

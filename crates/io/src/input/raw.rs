@@ -92,7 +92,7 @@ impl Input {
     }
 }
 
-/// What one read gave.
+/// Result of one read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Filled {
     /// That many bytes, more than none.

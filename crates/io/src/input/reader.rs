@@ -26,7 +26,7 @@ pub enum Compression {
     Zstd,
 }
 
-/// Where an input was cut off, and how that shows.
+/// Truncation of an input: its place and its symptom.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Truncation {
     /// Offset in the file, compressed as it is, at or shortly before its end.
@@ -37,7 +37,7 @@ pub struct Truncation {
 
 seqloom_format::persist_fields!(Truncation { byte, problem });
 
-/// What [`TextReader::fill`] reached.
+/// Result of [`TextReader::fill`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fill {
     /// As much text as was needed.
@@ -282,7 +282,7 @@ impl TextReader {
     }
 }
 
-/// What is not read, and what to do.
+/// A compression that is not read, and a hint.
 struct Unread {
     problem: &'static str,
     hint: &'static str,

@@ -25,7 +25,7 @@ const LEAST_TRIAL_BYTES: usize = 64;
 /// Levels above make points a tenth smaller at twice the time.
 const ZSTD_LEVEL: i32 = 3;
 
-/// Where inflating can start.
+/// A place from which inflating can start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RestartPoint {
     /// Offset in the file of the byte that the block starts in, or the member with.
@@ -246,7 +246,7 @@ pub(crate) struct Recorder {
     last_byte: u8,
 }
 
-/// Where the recorder's caller is in the file.
+/// Offsets of the recorder's caller.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Position {
     /// Offset of the next byte.
@@ -271,7 +271,7 @@ impl Recorder {
         }
     }
 
-    /// What was found.
+    /// Points found so far.
     pub(crate) fn take_points(&mut self) -> Vec<RestartPoint> {
         std::mem::take(&mut self.points)
     }

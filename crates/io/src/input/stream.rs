@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError, TryLockError};
 use super::error::InputError;
 use super::reader::{Fill, TextReader, Truncation};
 
-/// What is wrong with BGZF data without their last block.
+/// Problem of BGZF data without their last block.
 pub(crate) const MISSING_EOF_BLOCK: &str =
     "truncated: the empty BGZF block that ends a complete file is missing";
 
@@ -21,7 +21,7 @@ const HEAD_BYTES: usize = 512;
 /// A record of more bytes than this gets a buffer for the longest one.
 pub(crate) const LARGE_BYTES: usize = 1024 * 1024;
 
-/// Where a stream may be cut.
+/// Grammar by which a stream is cut.
 pub(crate) trait Cut: Copy {
     /// Where to cut `text`, which starts with a record: after as many whole ones as it has, 0 for
     /// none.
@@ -31,7 +31,7 @@ pub(crate) trait Cut: Copy {
     fn needs_eof_block(self) -> bool;
 }
 
-/// What an attempt to take a piece gave.
+/// Result of an attempt to take a piece.
 #[derive(Debug)]
 pub(crate) enum Pull<T = Piece> {
     Piece(T),
@@ -74,7 +74,7 @@ pub(crate) struct Piece {
     pub(crate) truncation: Option<Truncation>,
 }
 
-/// What one worker at a time takes pieces from. Nobody waits for it.
+/// A source of pieces for one worker at a time. Nobody waits for it.
 pub(crate) struct InTurn<S> {
     state: Mutex<S>,
     ended: AtomicBool,

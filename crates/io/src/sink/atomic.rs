@@ -31,7 +31,7 @@ const MAX_STEM_BYTES: usize = 200;
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {action} {}: {source}", path.display())]
 pub struct AtomicFileError {
-    /// What was tried, as a verb.
+    /// Failed operation, as a verb.
     pub(crate) action: &'static str,
     /// On which file or folder.
     pub path: PathBuf,
@@ -66,7 +66,7 @@ pub struct AtomicFile {
     state: State,
 }
 
-/// Where the bytes go.
+/// Destination of the bytes.
 #[derive(Debug)]
 enum State {
     /// To a file without a name.
@@ -197,7 +197,7 @@ impl AtomicFile {
         &self.file
     }
 
-    /// Where the file will be, symbolic links followed.
+    /// Final path, symbolic links followed.
     #[must_use]
     pub fn final_path(&self) -> &Path {
         &self.final_path

@@ -35,7 +35,7 @@ pub enum OutputError {
         /// The system's error.
         source: io::Error,
     },
-    /// What was kept of an output could not be read.
+    /// The checkpointed part of an output could not be read.
     #[error("cannot read what is kept of {}: {source}", path.display())]
     Read {
         /// The output.

@@ -68,7 +68,7 @@ impl StagedFolder {
         Ok(Self { hidden, target: target.to_owned(), _lock: lock })
     }
 
-    /// Where to make the outputs.
+    /// Path to make the outputs in.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.hidden

@@ -36,7 +36,7 @@ pub enum SpillError {
     /// The file could not be made.
     #[error("cannot create a temporary file in {}: {source}", folder.display())]
     Create {
-        /// Where.
+        /// Folder.
         folder: PathBuf,
         /// The cause.
         source: io::Error,
@@ -44,13 +44,13 @@ pub enum SpillError {
     /// Every folder is full; this is the last one tried.
     #[error("no space left for temporary files in {}", folder.display())]
     NoSpace {
-        /// Where.
+        /// Folder.
         folder: PathBuf,
     },
     /// Writing failed for another reason than a full disk.
     #[error("cannot write a temporary file in {}: {source}", folder.display())]
     Write {
-        /// Where.
+        /// Folder.
         folder: PathBuf,
         /// The cause.
         source: io::Error,
@@ -58,19 +58,19 @@ pub enum SpillError {
     /// Reading failed.
     #[error("cannot read data kept in {}: {source}", folder.display())]
     Read {
-        /// Where.
+        /// Folder.
         folder: PathBuf,
         /// The cause.
         source: io::Error,
     },
-    /// What was read is not what was written.
+    /// The data read differ from those written.
     #[error(
         "data kept in {} are damaged: the {compressed_bytes} bytes at byte {offset} are not those \
          that were written",
         folder.display()
     )]
     Damaged {
-        /// Where.
+        /// Folder.
         folder: PathBuf,
         /// Offset in the nameless file.
         offset: u64,
@@ -120,7 +120,7 @@ impl SpillError {
     }
 }
 
-/// Where one appended piece is, and how to know it again.
+/// Place and checksum of one appended piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SpillExtent {
     offset: u64,
@@ -134,7 +134,7 @@ pub struct SpillExtent {
 
 persist_fields!(SpillExtent { offset, folder, compressed_bytes, raw_bytes, checksum, in_columns });
 
-/// What a piece consists of.
+/// Contents of a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {
     /// Any bytes.

@@ -116,7 +116,7 @@ impl SpillScratch {
     }
 }
 
-/// What is before a piece in columns.
+/// Header of a piece in columns.
 struct ColumnSizes {
     /// Records that were cut.
     records: u32,

@@ -24,7 +24,7 @@ const HAS_QUALITIES: u8 = 128;
 const CORRUPT: Problem = Problem::Corrupt("FQZComp");
 const CONTEXTS: usize = 1 << 16;
 
-/// What the context of a quality is made of.
+/// Parts of the context of a quality.
 struct Parameters {
     context: u16,
     flags: u8,
@@ -186,7 +186,7 @@ impl Models {
     }
 }
 
-/// What a context is made of within a record.
+/// State of a context within a record.
 #[derive(Default)]
 struct State {
     qualities: u32,

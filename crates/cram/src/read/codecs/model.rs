@@ -2,7 +2,7 @@
 
 use crate::read::error::Problem;
 
-/// What a symbol's frequency grows by.
+/// Increment of a symbol's frequency.
 const STEP: u16 = 16;
 /// Above this sum frequencies are halved.
 const MOST_SUM: u32 = (1 << 16) - 17;

@@ -122,7 +122,7 @@ impl Streams {
 #[derive(Debug, Clone, Copy)]
 struct Token {
     kind: TokenKind,
-    /// Where its text is.
+    /// Place of its text.
     start: usize,
     end: usize,
 }

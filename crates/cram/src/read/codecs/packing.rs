@@ -91,7 +91,7 @@ pub(crate) fn expand_runs(
 
 /// An entropy coder within the frame that those of CRAM 3.1 have in common.
 pub(crate) struct Coder {
-    /// What is read, for messages.
+    /// Name of the data, for messages.
     pub(crate) what: &'static str,
     pub(crate) name: &'static str,
     /// So many symbols, by the flags of the stream.

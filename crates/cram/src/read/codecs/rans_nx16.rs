@@ -38,7 +38,7 @@ fn symbols(cursor: &mut Cursor<'_>, flags: u8, count: usize) -> Result<Vec<u8>, 
     expand_runs(&data, &has_runs, &mut lengths, count)
 }
 
-/// What was taken out as lengths of runs.
+/// Lengths of runs that were taken out.
 struct Runs {
     lengths: Vec<u8>,
     /// Symbols that are left.

@@ -10,7 +10,7 @@ use super::schema::{DataType, Field};
 pub struct Batch {
     /// Number of rows, as it says.
     pub(crate) rows: u64,
-    /// Where its body starts in the file.
+    /// Offset of its body in the file.
     pub at: u64,
     /// The body.
     pub body: Vec<u8>,
@@ -28,7 +28,7 @@ pub(crate) struct Array<'a> {
     at: u64,
 }
 
-/// What is wrong with a value.
+/// Problem of a value.
 pub(crate) type ValueError = &'static str;
 
 impl Batch {
@@ -75,7 +75,7 @@ impl<'a> Array<'a> {
         self.kind == DataType::Struct
     }
 
-    /// Where the body it is in starts in the file.
+    /// Offset in the file of the body that it is in.
     #[must_use]
     pub(crate) fn at(&self) -> u64 {
         self.at

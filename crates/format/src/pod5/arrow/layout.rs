@@ -21,7 +21,7 @@ pub(crate) struct ColumnLayout {
     pub(crate) validity: Buffer,
     /// Values, or offsets into `data`.
     pub(crate) values: Buffer,
-    /// What offsets lead into.
+    /// Data that offsets lead into.
     pub(crate) data: Buffer,
     /// Parts of a structure, elements of a list.
     pub(crate) children: Vec<ColumnLayout>,

@@ -23,7 +23,7 @@ const BLOCK_BYTES: usize = 24;
 const DICTIONARY_BATCH: u8 = 2;
 const RECORD_BATCH: u8 = 3;
 
-/// Where a message is, from the start of the file.
+/// Place of a message, from the start of the file.
 #[derive(Debug, Clone, Copy)]
 struct Block {
     at: u64,
@@ -31,12 +31,12 @@ struct Block {
     body_bytes: u64,
 }
 
-/// Where the buffers of a record batch are.
+/// Places of the buffers of a record batch.
 #[derive(Debug, Clone)]
 pub(crate) struct BatchLayout {
     /// Number of rows, as it says.
     pub(crate) rows: u64,
-    /// Where its body starts in the file.
+    /// Offset of its body in the file.
     pub(crate) at: u64,
     /// Bytes of the body.
     pub(crate) body_bytes: u64,

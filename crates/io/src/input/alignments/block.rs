@@ -25,7 +25,7 @@ pub struct RecordBlock {
     pub(crate) defect: Option<Defect>,
     /// The input was cut off after these records, and that is allowed.
     pub(crate) truncation: Option<Truncation>,
-    /// Where the block is.
+    /// Extent of the block.
     pub(crate) place: BlockExtent,
     /// The last record reaches so far past the chunk that it was not read on a mere guess.
     pub(crate) is_unfinished: bool,
@@ -56,7 +56,7 @@ pub(crate) struct Defect {
     pub(crate) problem: Problem,
     /// Records of the block before it.
     pub(crate) record: u64,
-    /// Where the record starts: offset from the start of the text that the block owns.
+    /// Start of the record, from that of the text that the block owns.
     pub(crate) byte: u64,
     /// The same in a BGZF file that is read at offsets.
     pub(crate) virtual_offset: Option<VirtualOffset>,

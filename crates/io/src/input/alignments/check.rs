@@ -16,9 +16,9 @@ pub struct BlockCheck {
     /// Text before the next block's chunk: from the first record's BGZF block on in files
     /// that are read by chunks, else from the start.
     base: u64,
-    /// Where the next record starts, counted alike.
+    /// Start of the next record, counted alike.
     expected: u64,
-    /// Where the next BGZF block starts.
+    /// Offset of the next BGZF block.
     raw_end: u64,
     records: u64,
     reread_blocks: u64,
@@ -61,7 +61,7 @@ impl BlockCheck {
         self.reread_blocks
     }
 
-    /// Where the input was cut off, if it was and that is allowed; final with the last block.
+    /// Truncation of the input, if that is allowed; final with the last block.
     #[must_use]
     pub fn truncation(&self) -> Option<&Truncation> {
         self.truncation.as_ref()

@@ -53,7 +53,7 @@ pub enum AlignmentError {
     Start {
         /// The input.
         path: PathBuf,
-        /// Where a record was to begin.
+        /// Expected start of a record.
         offset: VirtualOffset,
     },
     /// A record is malformed or cut off.

@@ -16,7 +16,7 @@ use crate::input::raw::Input;
 use crate::input::reader::{Compression, Truncation};
 use crate::input::stream::{Cut, Limits, MISSING_EOF_BLOCK, SharedStream, StreamState};
 
-/// Where a stream of aligned reads may be cut.
+/// Grammar by which a stream of aligned reads is cut.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum StreamGrammar {
     Bam,

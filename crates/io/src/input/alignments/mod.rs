@@ -59,7 +59,7 @@ pub use self::opening::AlignmentFormat;
 pub use self::options::AlignmentOptions;
 pub use crate::input::reader::Truncation;
 
-/// What [`AlignmentSource::fetch`] gave.
+/// Result of [`AlignmentSource::fetch`].
 pub type AlignmentFetch = seqloom_runtime::schedule::Fetch<Box<RecordBlock>>;
 
 /// Buffers that a worker keeps from fetch to fetch.
@@ -176,7 +176,7 @@ impl AlignmentSource {
         matches!(&self.files[input].access, Access::Containers(cram) if cram.wants.reference)
     }
 
-    /// What the first container of an input of CRAM inflates to, in bytes.
+    /// Inflated bytes of the first container of an input of CRAM.
     #[must_use]
     pub fn container_bytes(&self, input: usize) -> u64 {
         match &self.files[input].access {
@@ -193,7 +193,7 @@ impl AlignmentSource {
         }
     }
 
-    /// What an input of CRAM refers to.
+    /// Bases that an input of CRAM refers to, and their FASTA.
     #[must_use]
     pub fn referred(&self, input: usize) -> Option<(InputBases, PathBuf)> {
         match &self.files[input].access {
@@ -202,7 +202,7 @@ impl AlignmentSource {
         }
     }
 
-    /// What an input is.
+    /// Format of an input.
     #[must_use]
     pub fn format(&self, input: usize) -> AlignmentFormat {
         self.files[input].format
@@ -243,7 +243,7 @@ impl AlignmentSource {
         bytes
     }
 
-    /// What records of BAM are checked against.
+    /// Rules for BAM records.
     fn rules(&self, file: &InputFile) -> RecordRules {
         let read_names = self.options.read_names;
         RecordRules { reference_count: file.reference_count, read_names }

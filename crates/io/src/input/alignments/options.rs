@@ -12,7 +12,7 @@ pub struct AlignmentOptions {
     pub block_bytes: usize,
     /// Input that was cut short counts as far as it goes: [`BlockCheck::truncation`](super::BlockCheck::truncation) says where.
     pub allow_truncated: bool,
-    /// What happens to read names that SAM does not allow.
+    /// Treatment of read names that SAM does not allow.
     pub read_names: ReadNames,
     /// Buffers kept for reuse.
     pub free_blocks: usize,

@@ -14,7 +14,7 @@ use crate::input::reader::Truncation;
 use crate::input::stream::Piece;
 
 impl AlignmentSource {
-    /// What is wrong with a record that begins with `head` and does not end in time, and its name.
+    /// Problem and name of a record that begins with `head` and does not end in time.
     fn too_long(&self, grammar: StreamGrammar, head: &[u8]) -> (Problem, Vec<u8>) {
         match grammar {
             StreamGrammar::Sam => {

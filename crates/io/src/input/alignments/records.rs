@@ -10,7 +10,7 @@ use crate::input::MAX_RECORD_BYTES;
 /// Bytes of a record before its name: the least that a record has.
 const FIXED_BYTES: usize = seqloom_format::bam::FIXED_BYTES;
 
-/// What is wrong with a record of which the end is missing.
+/// Problem of a record without its end.
 pub(super) const CUT_RECORD: &str = "truncated: the input ends within this record";
 
 /// Why a walk over records ended.
@@ -24,7 +24,7 @@ pub(super) enum Stop {
     Defect(Problem, Vec<u8>),
 }
 
-/// What BAM records are checked against.
+/// Rules for BAM records.
 #[derive(Clone, Copy)]
 pub(super) struct RecordRules {
     /// References of the header.

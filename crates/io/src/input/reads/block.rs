@@ -29,7 +29,7 @@ pub struct InputBlock {
     /// The first malformed record. It counts only when the block's place is confirmed: see
     /// [`BlockCheck`](super::BlockCheck).
     pub defect: Option<Defect>,
-    /// Where the block is.
+    /// Extent of the block.
     pub(crate) place: BlockExtent,
     /// Something else than BGZF follows in the block's chunk, which is to be read as a stream.
     pub(crate) leaves_bgzf: bool,
@@ -85,7 +85,7 @@ impl From<String> for Problem {
 }
 
 impl Problem {
-    /// What to do about it, where there is something to say.
+    /// A hint, if there is one.
     pub(crate) fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Text(DefectKind::Name(fault)) | Self::Name(fault) => fault.hint(),

@@ -19,7 +19,7 @@ pub struct BlockCheck {
     pub(crate) next_index: u64,
     /// Text before the next block's chunk.
     base: u64,
-    /// Where the next record starts, blank lines at the end skipped.
+    /// Start of the next record, blank lines at the end skipped.
     expected: u64,
     /// One past the last record: `expected` before blank lines were skipped.
     record_end: u64,
@@ -34,7 +34,7 @@ pub struct BlockCheck {
     raw_end: u64,
     /// A place in the file to decompress from, at or before `record_end`, and the text before it.
     anchor: (u64, u64),
-    /// Where the first record of the file is.
+    /// Position of the first record of the file.
     start: FilePosition,
     last_name: Vec<u8>,
     qualities: QualityRange,

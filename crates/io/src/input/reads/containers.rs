@@ -10,7 +10,7 @@ use crate::input::extent::BlockExtent;
 use crate::input::stream::Pull;
 
 impl ReadSource {
-    /// What the first container of an input of CRAM inflates to, in bytes; 0 where there is none.
+    /// Inflated bytes of the first container of an input of CRAM; 0 where there is none.
     #[must_use]
     pub fn container_bytes(&self) -> u64 {
         self.files.iter().filter_map(|file| file.containers()).map(|it| it.wants.raw_bytes).sum()

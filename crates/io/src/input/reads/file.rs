@@ -33,14 +33,14 @@ pub(crate) struct InputFile {
     pub(crate) format: InputFormat,
     pub(crate) source: Access,
     pub(crate) progress: Progress,
-    /// Where its first record is: after a BAM header, or where a part of the input starts.
+    /// Position of its first record: after a BAM header, or where a part of the input starts.
     pub(crate) start: FilePosition,
     /// Longest record, in bytes.
     pub(crate) max_record_bytes: usize,
     /// Somewhere in BGZF something else follows: what is left is to be read as a stream. Relaxed:
     /// set before its block is counted as delivered, by Release, and looked at after that count.
     pub(crate) leaves_bgzf: AtomicBool,
-    /// That stream.
+    /// The stream of the rest.
     tail: OnceLock<Tail>,
     block_bytes: usize,
     record_every_bytes: Option<u64>,

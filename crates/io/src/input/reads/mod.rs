@@ -72,7 +72,7 @@ pub(crate) use self::records::{RecordReader, Records};
 pub use crate::input::reader::{Compression, Truncation};
 pub use crate::input::restart::RestartPoint;
 
-/// What [`ReadSource::fetch`] gave.
+/// Result of [`ReadSource::fetch`].
 pub type Fetch = seqloom_runtime::schedule::Fetch<Box<InputBlock>>;
 
 /// Buffers that a worker keeps from fetch to fetch.
@@ -164,7 +164,7 @@ impl ReadSource {
         self.files.len()
     }
 
-    /// What the input of `file` is.
+    /// Format of the input of `file`.
     #[must_use]
     pub fn format(&self, file: usize) -> InputFormat {
         self.files[file].format
@@ -407,7 +407,7 @@ impl ReadSource {
             && matches!(self.format(file).container, Container::Fastq | Container::WrappedFastq)
     }
 
-    /// Where the first record of `file` is.
+    /// Position of the first record of `file`.
     pub(crate) fn start(&self, file: usize) -> FilePosition {
         self.files[file].start
     }
@@ -419,7 +419,7 @@ impl ReadSource {
         if matches!(source, Access::Bgzf(_)) { start.raw_text } else { start.text }
     }
 
-    /// Where the first chunk of `file` starts in the file; 0 where it is read front to back.
+    /// Offset of the first chunk of `file`; 0 where it is read front to back.
     pub(crate) fn first_raw(&self, file: usize) -> u64 {
         match &self.files[file].source {
             Access::Plain(chunks) | Access::Bgzf(chunks) => chunks.range(0).start,

@@ -48,7 +48,7 @@ impl Container {
         }
     }
 
-    /// What messages call it.
+    /// Name in messages.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -60,7 +60,7 @@ impl Container {
     }
 }
 
-/// What an input is.
+/// Format and compression of an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InputFormat {
     /// Kind of reads.

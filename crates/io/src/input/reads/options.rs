@@ -21,7 +21,7 @@ pub struct SourceOptions {
     pub assume_phred33: bool,
     /// Qualities of FASTQ are Phred+64; they are handed out as Phred+33.
     pub phred64: bool,
-    /// What happens to read names that SAM does not allow.
+    /// Treatment of read names that SAM does not allow.
     pub names: ReadNames,
     /// Buffers kept for reuse.
     pub free_blocks: usize,

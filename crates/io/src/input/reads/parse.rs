@@ -98,7 +98,7 @@ pub(crate) fn parse_bam_piece(text: &[u8], block: &mut ReadBlock, names: ReadNam
 /// A claimed chunk of four-line FASTQ.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Claim {
-    /// Where its first record starts, where that is known: of the first claim.
+    /// Start of its first record, where that is known: of the first claim.
     pub(crate) first: Option<usize>,
     /// Bytes at the start of the block's buffer that the claim owns.
     pub(crate) own: usize,

@@ -3,7 +3,7 @@
 use super::block::InputBlock;
 use crate::input::restart::RestartPoint;
 
-/// Where a read is in one input.
+/// Position of a read in one input.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FilePosition {
     /// Offset in the file, compressed as it is, from which text can be had: 0, that of a BGZF
@@ -19,12 +19,12 @@ pub struct FilePosition {
     pub lines: u64,
 }
 
-/// Where to start reading an input.
+/// Position to start reading an input from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FileStart {
     /// The first read.
     pub place: FilePosition,
-    /// What it takes to inflate from `place.raw` on, within gzip.
+    /// State to inflate from `place.raw` on, within gzip.
     pub restart: Option<RestartPoint>,
 }
 
@@ -41,13 +41,13 @@ impl FilePosition {
     }
 }
 
-/// Where the text of a block is in its input.
+/// Position of a block's text in its input.
 #[derive(Debug, Clone, Copy)]
 pub struct BlockPlace {
     /// As for a read that is where the block's buffer starts; records and lines are those before
     /// of the first record.
     start: FilePosition,
-    /// Where in the buffer the first record is.
+    /// Offset of the first record in the buffer.
     first: usize,
 }
 

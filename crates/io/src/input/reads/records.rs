@@ -21,9 +21,9 @@ use crate::input::reader::TextReader;
 pub(crate) struct Records<'a> {
     /// Their text.
     pub(crate) text: &'a [u8],
-    /// Where each starts in `text`, and after the last one.
+    /// Start of each in `text`, and the end of the last one.
     pub(crate) starts: &'a [usize],
-    /// Where their parts are in `text`.
+    /// Their parts in `text`.
     pub(crate) reads: &'a [ReadSpans],
 }
 

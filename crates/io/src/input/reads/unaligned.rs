@@ -9,7 +9,7 @@ use super::MAX_RECORD_BYTES;
 use super::block::{Defect, Problem};
 use crate::input::bam::SECOND_HEADER;
 
-/// What [`read_records`] found.
+/// Result of [`read_records`].
 #[derive(Debug, Default)]
 pub(crate) struct ParsedRecords {
     /// Good records, those passed over included.
@@ -61,7 +61,7 @@ pub(crate) fn read_records(text: &[u8], out: &mut ReadBlock, names: ReadNames) -
     }
 }
 
-/// What a record brought; nothing if it is passed over.
+/// Contribution of a record; none if it is passed over.
 #[derive(Default)]
 struct Added {
     bases: u64,
