@@ -17,7 +17,7 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use crate::names::{SequenceNameFault, check_sequence_name};
+use crate::names::{SequenceNameProblem, check_sequence_name};
 
 /// Longest name in bytes: what bwa's loader keeps of a name in `.ann`.
 pub const MAX_NAME_BYTES: usize = 8_191;
@@ -75,7 +75,7 @@ pub(crate) enum FastaErrorKind {
     NotFasta(u8),
     /// The name is not one that SAM allows.
     #[error("{0}; rename the sequence in the FASTA file")]
-    Name(SequenceNameFault),
+    Name(SequenceNameProblem),
     /// The name is longer than [`MAX_NAME_BYTES`].
     #[error("a name longer than {MAX_NAME_BYTES} bytes")]
     NameTooLong,

@@ -69,15 +69,15 @@ fn reads_records() {
 #[test]
 fn refuses_what_is_wrong_and_says_where() {
     use FastaErrorKind as K;
-    let byte = |byte, at| K::Name(SequenceNameFault::Byte { byte, at });
+    let byte = |byte, at| K::Name(SequenceNameProblem::Byte { byte, at });
     let cases: [(&str, K, u64, u64, u64); 25] = [
         ("", K::Empty, 0, 1, 0),
         ("\n\r\n", K::Empty, 0, 3, 3),
         ("ACGT\n", K::NotFasta(b'A'), 0, 1, 0),
         ("\n @r\n", K::NotFasta(b' '), 0, 2, 1),
         ("@r1\nACGT\n+\nIIII\n", K::NotFasta(b'@'), 0, 1, 0),
-        (">\nAC\n", K::Name(SequenceNameFault::Empty), 1, 1, 0),
-        ("> a\nAC\n", K::Name(SequenceNameFault::Empty), 1, 1, 0),
+        (">\nAC\n", K::Name(SequenceNameProblem::Empty), 1, 1, 0),
+        ("> a\nAC\n", K::Name(SequenceNameProblem::Empty), 1, 1, 0),
         (">a\nAC\n>*b\nAC\n", byte(b'*', 0), 2, 3, 6),
         (">=\nAC\n", byte(b'=', 0), 1, 1, 0),
         (">a\x01\nAC\n", byte(1, 1), 1, 1, 0),

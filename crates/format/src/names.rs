@@ -16,7 +16,7 @@ const HASH_SUFFIX_BYTES: usize = 17;
 
 /// Why bytes are not a read name (QNAME), which is `[!-?A-~]{1,254}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum ReadNameFault {
+pub enum ReadNameProblem {
     /// There are none.
     #[error("the read has no name")]
     Empty,
@@ -33,7 +33,7 @@ pub enum ReadNameFault {
     },
 }
 
-impl ReadNameFault {
+impl ReadNameProblem {
     /// A hint, if there is one.
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
@@ -84,7 +84,7 @@ fn is_read_name_byte(byte: u8) -> bool {
 /// # Errors
 /// The problem.
 #[inline]
-pub fn check_read_name(name: &[u8]) -> Result<(), ReadNameFault> {
+pub fn check_read_name(name: &[u8]) -> Result<(), ReadNameProblem> {
     // Without an early exit: the compiler makes vector instructions of this.
     let are_good = name.iter().fold(true, |good, &byte| good & is_read_name_byte(byte));
     if are_good & (1..=MAX_READ_NAME_BYTES).contains(&name.len()) {
@@ -95,12 +95,12 @@ pub fn check_read_name(name: &[u8]) -> Result<(), ReadNameFault> {
 
 /// Problem of a name that is not a read name.
 #[cold]
-fn read_name_fault(name: &[u8]) -> ReadNameFault {
+fn read_name_fault(name: &[u8]) -> ReadNameProblem {
     let bad = name.iter().position(|&byte| !is_read_name_byte(byte));
     match bad.map(|at| (name[at], at)) {
-        _ if name.is_empty() => ReadNameFault::Empty,
-        Some((byte, at)) => ReadNameFault::Byte { byte, at },
-        None => ReadNameFault::Long(name.len()),
+        _ if name.is_empty() => ReadNameProblem::Empty,
+        Some((byte, at)) => ReadNameProblem::Byte { byte, at },
+        None => ReadNameProblem::Long(name.len()),
     }
 }
 
@@ -130,7 +130,7 @@ fn fnv1a(bytes: &[u8]) -> u64 {
 /// Why bytes are not the name of a reference sequence, which is
 /// `[0-9A-Za-z!#$%&+./:;?@^_|~-][0-9A-Za-z!#$%&*+./:;=?@^_|~-]*`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum SequenceNameFault {
+pub enum SequenceNameProblem {
     /// There are none.
     #[error("a sequence without a name")]
     Empty,
@@ -161,14 +161,14 @@ const SEQUENCE_NAME_BYTES: [bool; 256] = {
 ///
 /// # Errors
 /// The problem.
-pub fn check_sequence_name(name: &[u8]) -> Result<(), SequenceNameFault> {
+pub fn check_sequence_name(name: &[u8]) -> Result<(), SequenceNameProblem> {
     let is_allowed = |at: usize, byte: u8| {
         SEQUENCE_NAME_BYTES[usize::from(byte)] && (at > 0 || !matches!(byte, b'*' | b'='))
     };
     let bad = name.iter().enumerate().find(|&(at, &byte)| !is_allowed(at, byte));
     match bad {
-        _ if name.is_empty() => Err(SequenceNameFault::Empty),
-        Some((at, &byte)) => Err(SequenceNameFault::Byte { byte, at }),
+        _ if name.is_empty() => Err(SequenceNameProblem::Empty),
+        Some((at, &byte)) => Err(SequenceNameProblem::Byte { byte, at }),
         None => Ok(()),
     }
 }

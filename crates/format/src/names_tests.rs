@@ -11,10 +11,10 @@ fn read_names_are_those_of_the_pattern() {
     for length in [1, 2, 31, 32, 33, 254] {
         assert_eq!(check_read_name(&b"r".repeat(length)), Ok(()));
     }
-    assert_eq!(check_read_name(b""), Err(ReadNameFault::Empty));
-    assert_eq!(check_read_name(&[b'r'; 255]), Err(ReadNameFault::Long(255)));
-    assert_eq!(check_read_name(b"a@b"), Err(ReadNameFault::Byte { byte: b'@', at: 1 }));
-    assert_eq!(check_read_name(b"a\xc3\xa9"), Err(ReadNameFault::Byte { byte: 0xc3, at: 1 }));
+    assert_eq!(check_read_name(b""), Err(ReadNameProblem::Empty));
+    assert_eq!(check_read_name(&[b'r'; 255]), Err(ReadNameProblem::Long(255)));
+    assert_eq!(check_read_name(b"a@b"), Err(ReadNameProblem::Byte { byte: b'@', at: 1 }));
+    assert_eq!(check_read_name(b"a\xc3\xa9"), Err(ReadNameProblem::Byte { byte: 0xc3, at: 1 }));
     assert_eq!(check_read_name(b"*"), Ok(()));
 }
 
@@ -56,10 +56,10 @@ fn sequence_names_are_those_of_the_pattern() {
         assert_eq!(check_sequence_name(&[byte]).is_ok(), is_first, "{byte}");
         assert_eq!(check_sequence_name(&[b'c', byte]).is_ok(), rest.contains(&byte), "{byte}");
     }
-    assert_eq!(check_sequence_name(b""), Err(SequenceNameFault::Empty));
-    let fault = |byte, at| Err(SequenceNameFault::Byte { byte, at });
-    assert_eq!(check_sequence_name(b"a,b"), fault(b',', 1));
-    assert_eq!(check_sequence_name(b"x(1)[y]"), fault(b'(', 1));
+    assert_eq!(check_sequence_name(b""), Err(SequenceNameProblem::Empty));
+    let problem = |byte, at| Err(SequenceNameProblem::Byte { byte, at });
+    assert_eq!(check_sequence_name(b"a,b"), problem(b',', 1));
+    assert_eq!(check_sequence_name(b"x(1)[y]"), problem(b'(', 1));
     assert_eq!(check_sequence_name(b"HLA-A*01:01:01:01"), Ok(()));
     assert_eq!(check_sequence_name(b"gi|224589800|ref|NC_000001.10|"), Ok(()));
 }

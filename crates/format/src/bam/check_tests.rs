@@ -1,7 +1,7 @@
 //! Records good and bad in every part, and the search for records in bytes.
 
 use super::*;
-use crate::names::ReadNameFault;
+use crate::names::ReadNameProblem;
 use proptest::prelude::*;
 
 /// A good record: two references, 5 bases, the given CIGAR and auxiliary fields.
@@ -55,8 +55,8 @@ fn every_part_is_checked() {
     }
     for byte in *b"@ \x7f\x80\0" {
         for at in [0, 1] {
-            let fault = RecordError::Name(ReadNameFault::Byte { byte, at });
-            assert_eq!(changed(32 + at, &[byte]), Err(fault), "{byte}");
+            let problem = RecordError::Name(ReadNameProblem::Byte { byte, at });
+            assert_eq!(changed(32 + at, &[byte]), Err(problem), "{byte}");
         }
     }
     let qualities = qualities_start(2);

@@ -1,6 +1,6 @@
 //! What can be wrong with a record.
 
-use crate::names::ReadNameFault;
+use crate::names::ReadNameProblem;
 
 /// Why bytes are not a good record.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -13,7 +13,7 @@ pub enum RecordError {
     BadName,
     /// The read's name.
     #[error(transparent)]
-    Name(#[from] ReadNameFault),
+    Name(#[from] ReadNameProblem),
     /// The lengths of name, CIGAR, bases and qualities add up to more than the record has.
     #[error("record needs {needed_bytes} bytes for its parts and has {available_bytes}")]
     Overflow {

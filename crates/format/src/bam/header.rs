@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::header_check::{HeaderError, LineFault, Seen, lossy};
+use super::header_check::{HeaderError, LineProblem, Seen, lossy};
 use super::header_line as line;
 use super::numbers::u32_at;
 use crate::names::check_sequence_name;
@@ -72,8 +72,9 @@ impl Header {
             // All of them: a line that kept one would read back as another line.
             let end = text.iter().rposition(|&byte| byte != b'\r').map_or(0, |at| at + 1);
             let text = &text[..end];
-            let reference =
-                seen.check(text).map_err(|fault| HeaderError::Line { line: index + 1, fault })?;
+            let reference = seen
+                .check(text)
+                .map_err(|problem| HeaderError::Line { line: index + 1, problem })?;
             references.extend(reference);
             // A comment without its tab makes the header one that samtools 1.24 cannot change.
             lines.push(if text == b"@CO" { b"@CO\t".as_slice() } else { text }.into());
@@ -85,7 +86,7 @@ impl Header {
     /// that is longer than may be. `text` is that of SAM, or a BAM file from its start on.
     ///
     /// # Errors
-    /// [`LineFault::TooLong`].
+    /// [`LineProblem::TooLong`].
     pub fn check_line_lengths(text: &[u8]) -> Result<(), HeaderError> {
         let text = match text {
             [b'B', b'A', b'M', 1, a, b, c, d, rest @ ..] => {
@@ -97,7 +98,7 @@ impl Header {
         let mut lines = text.split(|&byte| byte == b'\n').enumerate();
         match lines.find(|(_, line)| line.len() > MAX_HEADER_LINE_BYTES) {
             Some((index, _)) => {
-                Err(HeaderError::Line { line: index + 1, fault: LineFault::TooLong })
+                Err(HeaderError::Line { line: index + 1, problem: LineProblem::TooLong })
             }
             None => Ok(()),
         }
@@ -256,9 +257,9 @@ impl Header {
         let mut seen = Seen::default();
         seen.read_groups.extend(self.read_groups().iter().map(|group| group.id.to_vec()));
         if line::is_header_line(text) && line::kind(text) != b"RG" {
-            return Err(HeaderError::ReadGroupLine(LineFault::NotAReadGroup));
+            return Err(HeaderError::ReadGroupLine(LineProblem::NotAReadGroup));
         }
-        let repeated = line::repeated_tag(text).map(|tag| LineFault::TagTwice(lossy(tag)));
+        let repeated = line::repeated_tag(text).map(|tag| LineProblem::TagTwice(lossy(tag)));
         let checked = seen.check(text).and_then(|_| repeated.map_or(Ok(()), Err));
         checked.map_err(HeaderError::ReadGroupLine)?;
         let is_after = |it: &Arc<[u8]>| matches!(line::kind(it), b"PG" | b"CO");
@@ -417,7 +418,9 @@ impl<'a> Cursor<'a> {
         let name = name.ok_or(HeaderError::BadReference(index))?;
         match check_sequence_name(name) {
             Ok(()) => Ok(Reference { name: lossy(name), length }),
-            Err(fault) => Err(HeaderError::BadReferenceName { index, name: lossy(name), fault }),
+            Err(problem) => {
+                Err(HeaderError::BadReferenceName { index, name: lossy(name), problem })
+            }
         }
     }
 }

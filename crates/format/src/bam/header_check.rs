@@ -4,22 +4,22 @@ use std::collections::HashSet;
 
 use super::header::{MAX_HEADER_LINE_BYTES, Reference};
 use super::header_line as line;
-use crate::names::{SequenceNameFault, check_sequence_name, is_read_group_id};
+use crate::names::{SequenceNameProblem, check_sequence_name, is_read_group_id};
 
 /// Problem of a header.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HeaderError {
     /// One line of the text is malformed.
-    #[error("header line {line}: {fault}")]
+    #[error("header line {line}: {problem}")]
     Line {
         /// Line number, from 1.
         line: usize,
         /// The problem.
-        fault: LineFault,
+        problem: LineProblem,
     },
     /// A line handed to [`Header::add_read_group`](super::Header::add_read_group) is malformed.
     #[error("read group line: {0}")]
-    ReadGroupLine(LineFault),
+    ReadGroupLine(LineProblem),
     /// The bytes do not start with `BAM\1`.
     #[error("not a BAM file (bad magic)")]
     BadMagic,
@@ -41,7 +41,7 @@ pub enum HeaderError {
     },
     /// Name of a reference in the BAM's list.
     #[error(
-        "BAM header: reference {index}, {name:?}: {fault}; rename the sequence with `samtools \
+        "BAM header: reference {index}, {name:?}: {problem}; rename the sequence with `samtools \
          reheader`"
     )]
     BadReferenceName {
@@ -50,7 +50,7 @@ pub enum HeaderError {
         /// The name.
         name: String,
         /// The problem.
-        fault: SequenceNameFault,
+        problem: SequenceNameProblem,
     },
     /// Name or length of a reference in the BAM's list is unusable.
     #[error("BAM header: reference {0} has an unusable name or length")]
@@ -65,7 +65,7 @@ pub enum HeaderError {
 
 /// Problem of a header line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum LineFault {
+pub enum LineProblem {
     /// It does not start with `@` and two letters.
     #[error("does not start with '@' and a two-letter type")]
     NotAHeaderLine,
@@ -88,12 +88,12 @@ pub enum LineFault {
     #[error("has LN {0:?} and LN {1:?}")]
     LengthTwice(String, String),
     /// SN is not the name of a reference sequence.
-    #[error("SN {name:?}: {fault}; rename the sequence with `samtools reheader`")]
+    #[error("SN {name:?}: {problem}; rename the sequence with `samtools reheader`")]
     BadName {
         /// The name.
         name: String,
         /// The problem.
-        fault: SequenceNameFault,
+        problem: SequenceNameProblem,
     },
     /// A NUL.
     #[error("has a NUL")]
@@ -122,31 +122,31 @@ pub(super) struct Seen {
 
 impl Seen {
     /// Checks one line; gives the reference that an @SQ line defines.
-    pub(super) fn check(&mut self, text: &[u8]) -> Result<Option<Reference>, LineFault> {
+    pub(super) fn check(&mut self, text: &[u8]) -> Result<Option<Reference>, LineProblem> {
         if memchr::memchr(0, text).is_some() {
-            return Err(LineFault::Nul);
+            return Err(LineProblem::Nul);
         }
         if !line::is_header_line(text) {
-            return Err(LineFault::NotAHeaderLine);
+            return Err(LineProblem::NotAHeaderLine);
         }
         match line::kind(text) {
             b"HD" | b"SQ" | b"RG" | b"PG" => {}
             b"CO" => return Ok(None),
-            kind => return Err(LineFault::UnknownType(lossy(kind))),
+            kind => return Err(LineProblem::UnknownType(lossy(kind))),
         }
         if let Some(field) = line::bad_field(text) {
-            return Err(LineFault::BadField(lossy(field)));
+            return Err(LineProblem::BadField(lossy(field)));
         }
         match line::kind(text) {
-            b"HD" if std::mem::replace(&mut self.hd, true) => Err(LineFault::SecondHd),
+            b"HD" if std::mem::replace(&mut self.hd, true) => Err(LineProblem::SecondHd),
             b"SQ" => self.check_sequence(text).map(Some),
             b"RG" => {
                 let id = line::value(text, *b"ID").filter(|id| is_read_group_id(id));
-                let id = id.ok_or(LineFault::MissingField("ID"))?;
+                let id = id.ok_or(LineProblem::MissingField("ID"))?;
                 if self.read_groups.insert(id.to_vec()) {
                     Ok(None)
                 } else {
-                    Err(LineFault::Duplicate(lossy(id)))
+                    Err(LineProblem::Duplicate(lossy(id)))
                 }
             }
             b"PG" => required(text, *b"ID", "ID").map(|_| None),
@@ -154,30 +154,34 @@ impl Seen {
         }
     }
 
-    fn check_sequence(&mut self, text: &[u8]) -> Result<Reference, LineFault> {
+    fn check_sequence(&mut self, text: &[u8]) -> Result<Reference, LineProblem> {
         let name = required(text, *b"SN", "SN")?;
         let checked = check_sequence_name(name);
         let name = lossy(name);
-        if let Err(fault) = checked {
-            return Err(LineFault::BadName { name, fault });
+        if let Err(problem) = checked {
+            return Err(LineProblem::BadName { name, problem });
         }
         let first = required(text, *b"LN", "LN")?;
         let length = match lossy(first).parse::<i32>().map(u32::try_from) {
             Ok(Ok(length @ 1..)) => length,
-            _ => return Err(LineFault::BadLength(lossy(first))),
+            _ => return Err(LineProblem::BadLength(lossy(first))),
         };
         if let Some(other) = line::values(text, *b"LN").find(|&other| other != first) {
-            return Err(LineFault::LengthTwice(lossy(first), lossy(other)));
+            return Err(LineProblem::LengthTwice(lossy(first), lossy(other)));
         }
         if !self.sequences.insert(name.clone()) {
-            return Err(LineFault::Duplicate(name));
+            return Err(LineProblem::Duplicate(name));
         }
         Ok(Reference { name, length })
     }
 }
 
-fn required<'a>(text: &'a [u8], tag: [u8; 2], label: &'static str) -> Result<&'a [u8], LineFault> {
-    line::value(text, tag).filter(|value| !value.is_empty()).ok_or(LineFault::MissingField(label))
+fn required<'a>(
+    text: &'a [u8],
+    tag: [u8; 2],
+    label: &'static str,
+) -> Result<&'a [u8], LineProblem> {
+    line::value(text, tag).filter(|value| !value.is_empty()).ok_or(LineProblem::MissingField(label))
 }
 
 pub(super) fn lossy(bytes: &[u8]) -> String {

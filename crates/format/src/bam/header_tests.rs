@@ -2,16 +2,16 @@
 
 use super::*;
 use crate::bam::test_data::{bam_folder, files, inflate_all, samtools};
-use crate::names::SequenceNameFault;
+use crate::names::SequenceNameProblem;
 use proptest::prelude::*;
 
 const TEXT: &str = "@HD\tVN:1.5\tSO:queryname\tGO:none\tSS:queryname:natural\tXX:kept\n\
         @SQ\tSN:chr1\tLN:1000\tM5:abc\n@SQ\tSN:HLA-A*01:01\tLN:2147483647\n\
         @RG\tID:a\tLB:l\tSM:s\tPU:u\n@RG\tID:b\n@PG\tID:bwa\tPN:bwa\n@CO\tfree\ttext \u{e9}\n";
 
-fn fault(text: &str) -> (usize, LineFault) {
+fn problem(text: &str) -> (usize, LineProblem) {
     match Header::parse(text.as_bytes()) {
-        Err(HeaderError::Line { line, fault }) => (line, fault),
+        Err(HeaderError::Line { line, problem }) => (line, problem),
         other => panic!("{other:?}"),
     }
 }
@@ -50,45 +50,45 @@ fn read_groups_are_read() {
 fn malformed_lines_are_named() {
     let name = |text: &str| text.to_owned();
     for (text, line, expected) in [
-        ("HD\tVN:1.6\n", 1, LineFault::NotAHeaderLine),
-        ("@HD VN:1.6\n", 1, LineFault::NotAHeaderLine),
-        ("@HD\tVN:1.6\n\n@CO\tx\n", 2, LineFault::NotAHeaderLine),
-        ("@HD\tVN:1.6\n@HD\tVN:1.6\n", 2, LineFault::SecondHd),
-        ("@CO\n@RG\tID:a\tnonsense\n", 2, LineFault::BadField(name("nonsense"))),
-        ("@RG\tID:a\t\n", 1, LineFault::BadField(String::new())),
-        ("@RG\tID:a\u{1}\n", 1, LineFault::BadField(name("ID:a\u{1}"))),
-        ("@RG\tSM:a\n", 1, LineFault::MissingField("ID")),
-        ("@PG\tID:\n", 1, LineFault::MissingField("ID")),
-        ("@SQ\tLN:1\n", 1, LineFault::MissingField("SN")),
-        ("@SQ\tSN:a\n", 1, LineFault::MissingField("LN")),
+        ("HD\tVN:1.6\n", 1, LineProblem::NotAHeaderLine),
+        ("@HD VN:1.6\n", 1, LineProblem::NotAHeaderLine),
+        ("@HD\tVN:1.6\n\n@CO\tx\n", 2, LineProblem::NotAHeaderLine),
+        ("@HD\tVN:1.6\n@HD\tVN:1.6\n", 2, LineProblem::SecondHd),
+        ("@CO\n@RG\tID:a\tnonsense\n", 2, LineProblem::BadField(name("nonsense"))),
+        ("@RG\tID:a\t\n", 1, LineProblem::BadField(String::new())),
+        ("@RG\tID:a\u{1}\n", 1, LineProblem::BadField(name("ID:a\u{1}"))),
+        ("@RG\tSM:a\n", 1, LineProblem::MissingField("ID")),
+        ("@PG\tID:\n", 1, LineProblem::MissingField("ID")),
+        ("@SQ\tLN:1\n", 1, LineProblem::MissingField("SN")),
+        ("@SQ\tSN:a\n", 1, LineProblem::MissingField("LN")),
         (
             "@SQ\tSN:a b\tLN:1\n",
             1,
-            LineFault::BadName {
+            LineProblem::BadName {
                 name: name("a b"),
-                fault: SequenceNameFault::Byte { byte: b' ', at: 1 },
+                problem: SequenceNameProblem::Byte { byte: b' ', at: 1 },
             },
         ),
         (
             "@SQ\tSN:a,b\tLN:1\n",
             1,
-            LineFault::BadName {
+            LineProblem::BadName {
                 name: name("a,b"),
-                fault: SequenceNameFault::Byte { byte: b',', at: 1 },
+                problem: SequenceNameProblem::Byte { byte: b',', at: 1 },
             },
         ),
-        ("@CO\ta\0b\n@CO\n", 1, LineFault::Nul),
-        ("@HD\tVN:1.6\n@CO\t\0\n@CO\n", 2, LineFault::Nul),
-        ("@CO\n@XY\tAB:x\n", 2, LineFault::UnknownType(name("XY"))),
-        ("@RG\tID:a\0\n@CO\n", 1, LineFault::Nul),
-        ("@SQ\tSN:a\tLN:2147483648\n", 1, LineFault::BadLength(name("2147483648"))),
-        ("@SQ\tSN:a\tLN:-1\n", 1, LineFault::BadLength(name("-1"))),
-        ("@SQ\tSN:a\tLN:0\n", 1, LineFault::BadLength(name("0"))),
-        ("@SQ\tSN:a\tLN:1\tLN:2\n", 1, LineFault::LengthTwice(name("1"), name("2"))),
-        ("@SQ\tSN:a\tLN:1\n@SQ\tSN:a\tLN:1\n", 2, LineFault::Duplicate(name("a"))),
-        ("@RG\tID:a\n@RG\tID:a\n", 2, LineFault::Duplicate(name("a"))),
+        ("@CO\ta\0b\n@CO\n", 1, LineProblem::Nul),
+        ("@HD\tVN:1.6\n@CO\t\0\n@CO\n", 2, LineProblem::Nul),
+        ("@CO\n@XY\tAB:x\n", 2, LineProblem::UnknownType(name("XY"))),
+        ("@RG\tID:a\0\n@CO\n", 1, LineProblem::Nul),
+        ("@SQ\tSN:a\tLN:2147483648\n", 1, LineProblem::BadLength(name("2147483648"))),
+        ("@SQ\tSN:a\tLN:-1\n", 1, LineProblem::BadLength(name("-1"))),
+        ("@SQ\tSN:a\tLN:0\n", 1, LineProblem::BadLength(name("0"))),
+        ("@SQ\tSN:a\tLN:1\tLN:2\n", 1, LineProblem::LengthTwice(name("1"), name("2"))),
+        ("@SQ\tSN:a\tLN:1\n@SQ\tSN:a\tLN:1\n", 2, LineProblem::Duplicate(name("a"))),
+        ("@RG\tID:a\n@RG\tID:a\n", 2, LineProblem::Duplicate(name("a"))),
     ] {
-        assert_eq!(fault(text), (line, expected), "{text:?}");
+        assert_eq!(problem(text), (line, expected), "{text:?}");
     }
 }
 
@@ -121,14 +121,14 @@ fn read_groups_are_added() {
     assert_eq!(header.add_read_group(line.as_bytes()).unwrap(), b"c");
     assert_eq!(lines(&header)[5], "@RG\tID:c\tSM:s");
     let mut refused = |line: &str| match header.add_read_group(line.as_bytes()) {
-        Err(HeaderError::ReadGroupLine(fault)) => fault,
+        Err(HeaderError::ReadGroupLine(problem)) => problem,
         other => panic!("{other:?}"),
     };
-    assert_eq!(refused("@RG\tID:c"), LineFault::Duplicate("c".to_owned()));
-    assert_eq!(refused("@RG\tSM:c"), LineFault::MissingField("ID"));
-    assert_eq!(refused("@PG\tID:d"), LineFault::NotAReadGroup);
-    assert_eq!(refused("ID:d"), LineFault::NotAHeaderLine);
-    assert_eq!(refused("@RG\tID:d\n@CO\tx"), LineFault::BadField("ID:d\n@CO".to_owned()));
+    assert_eq!(refused("@RG\tID:c"), LineProblem::Duplicate("c".to_owned()));
+    assert_eq!(refused("@RG\tSM:c"), LineProblem::MissingField("ID"));
+    assert_eq!(refused("@PG\tID:d"), LineProblem::NotAReadGroup);
+    assert_eq!(refused("ID:d"), LineProblem::NotAHeaderLine);
+    assert_eq!(refused("@RG\tID:d\n@CO\tx"), LineProblem::BadField("ID:d\n@CO".to_owned()));
     assert_eq!(lines(&header).len(), 8);
     let mut header = Header::parse(b"@PG\tID:a\n").unwrap();
     header.add_read_group(b"@RG\tID:a").unwrap();
@@ -249,8 +249,8 @@ fn hostile_bam_headers_are_refused() {
     }
     assert_eq!(changed(list + 8, b"b"), HeaderError::ReferenceMismatch(0));
     for (byte, name) in [(b'\t', "\t"), (b',', ","), (b'*', "*")] {
-        let fault = SequenceNameFault::Byte { byte, at: 0 };
-        let error = HeaderError::BadReferenceName { index: 0, name: name.into(), fault };
+        let problem = SequenceNameProblem::Byte { byte, at: 0 };
+        let error = HeaderError::BadReferenceName { index: 0, name: name.into(), problem };
         assert_eq!(changed(list + 8, &[byte]), error);
     }
     assert_eq!(changed(list + 9, b"x"), HeaderError::BadReference(0));

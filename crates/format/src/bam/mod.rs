@@ -25,7 +25,7 @@ pub use cigar::CIGAR_LETTERS;
 pub use error::RecordError;
 pub use flags::Flags;
 pub use header::{Header, MAX_HEADER_LINE_BYTES, ReadGroup, Reference, expand_escapes};
-pub use header_check::{HeaderError, LineFault};
+pub use header_check::{HeaderError, LineProblem};
 pub use header_digests::{OtherSequence, hexadecimal};
 pub use record::FramedRecords;
 pub use record::{

@@ -35,7 +35,7 @@ use self::scan::{Fault, Line, RecordLines, Step, first_word, line_at, scan_recor
 pub use self::boundary::{RecordStart, detect_grammar, find_record_start, last_boundary};
 pub use pad::{BlockTooSmall, pad_block, unpadded_bytes};
 
-use crate::names::{MAX_READ_NAME_BYTES, ReadNameFault, ReadNames, check_read_name, rename_read};
+use crate::names::{MAX_READ_NAME_BYTES, ReadNameProblem, ReadNames, check_read_name, rename_read};
 use crate::reads::{ReadBlock, ReadSpans, Span};
 
 /// Lowest quality byte: Phred 0.
@@ -96,7 +96,7 @@ pub enum DefectKind {
         found: u8,
     },
     /// The read's name.
-    Name(ReadNameFault),
+    Name(ReadNameProblem),
     /// A NUL or a carriage return in the header line.
     HeaderByte(u8),
     /// A byte that cannot be a base.
@@ -136,7 +136,7 @@ impl fmt::Display for DefectKind {
                 char::from(expected),
                 Byte(found)
             ),
-            Self::Name(fault) => fault.fmt(f),
+            Self::Name(problem) => problem.fmt(f),
             Self::HeaderByte(byte) => write!(f, "{} in the header line", Byte(byte)),
             Self::BaseByte(byte) => write!(f, "{} among the bases", Byte(byte)),
             Self::MissingPlus(byte) => {
@@ -353,8 +353,8 @@ fn lay_out_header(text: &[u8], header: Line, names: ReadNames) -> Result<Header,
     let name = trim_read_number(word);
     let is_renamed = match check_read_name(name) {
         Ok(()) => false,
-        Err(problem) if names == ReadNames::Check || problem == ReadNameFault::Empty => {
-            let at = if let ReadNameFault::Byte { at, .. } = problem { at } else { 0 };
+        Err(problem) if names == ReadNames::Check || problem == ReadNameProblem::Empty => {
+            let at = if let ReadNameProblem::Byte { at, .. } = problem { at } else { 0 };
             return Err(fault(DefectKind::Name(problem), at));
         }
         Err(_) => true,

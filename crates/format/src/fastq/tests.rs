@@ -56,13 +56,13 @@ fn names_are_cut_as_bwa_cuts_them() {
 fn malformed_records_are_named() {
     use DefectKind::*;
     let long = "n".repeat(255);
-    let byte = |byte, at| Name(ReadNameFault::Byte { byte, at });
+    let byte = |byte, at| Name(ReadNameProblem::Byte { byte, at });
     // Text, kind, line, offset, name.
     let cases: Vec<(String, DefectKind, u64, usize, &str)> = vec![
         ("r\nA\n+\nI\n".into(), BadStart { expected: b'@', found: b'r' }, 0, 0, ""),
-        ("@\nA\n+\nI\n".into(), Name(ReadNameFault::Empty), 0, 1, ""),
-        ("@ x\nA\n+\nI\n".into(), Name(ReadNameFault::Empty), 0, 1, ""),
-        (format!("@{long}\nA\n+\nI\n"), Name(ReadNameFault::Long(255)), 0, 1, &long[..254]),
+        ("@\nA\n+\nI\n".into(), Name(ReadNameProblem::Empty), 0, 1, ""),
+        ("@ x\nA\n+\nI\n".into(), Name(ReadNameProblem::Empty), 0, 1, ""),
+        (format!("@{long}\nA\n+\nI\n"), Name(ReadNameProblem::Long(255)), 0, 1, &long[..254]),
         ("@a\x07b\nA\n+\nI\n".into(), byte(7, 1), 0, 2, "a\x07b"),
         ("@@a\nA\n+\nI\n".into(), byte(b'@', 0), 0, 1, "@a"),
         ("@a\u{e9} x\nA\n+\nI\n".into(), byte(0xc3, 1), 0, 2, "a\u{e9}"),

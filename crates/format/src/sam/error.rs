@@ -1,6 +1,6 @@
 //! What can be wrong with a line of SAM text.
 
-use crate::names::ReadNameFault;
+use crate::names::ReadNameProblem;
 
 /// Why a line is not a good record.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -10,7 +10,7 @@ pub enum SamError {
     TooFewFields(usize),
     /// QNAME.
     #[error(transparent)]
-    Name(#[from] ReadNameFault),
+    Name(#[from] ReadNameProblem),
     /// A field that is not what it should be.
     #[error("{field} {text:?} is malformed or out of range")]
     BadField {

@@ -8,7 +8,7 @@ use seqloom_cram::read::{
     ContainerHead, ContainerPlace, DEFINITION_BYTES, Decoder, Defect, HEAD_BYTES, Problem,
     SequenceBases, Sources, Wants, check_definition, header_text,
 };
-use seqloom_format::bam::{Header, HeaderError, LineFault, MAX_HEADER_LINE_BYTES};
+use seqloom_format::bam::{Header, HeaderError, LineProblem, MAX_HEADER_LINE_BYTES};
 
 use super::containers::{CUT_CONTAINER, ContainerPiece, Containers, CramLimits, MISSING_END};
 use super::error::{Consumer, ContainerDefect, MalformedContainer, innermost};
@@ -95,11 +95,11 @@ pub(crate) fn read_header(
     }
     let Some(body) = container.get(head.head_bytes..bytes) else { return more() };
     let lines = header_text(&head, body, MAX_HEADER_BYTES)
-        .map_err(|fault| at(DEFINITION_BYTES + fault.byte, &fault.problem))?;
+        .map_err(|defect| at(DEFINITION_BYTES + defect.byte, &defect.problem))?;
     let mut lengths = lines.split(|&byte| byte == b'\n').enumerate();
     if let Some((index, _)) = lengths.find(|(_, line)| line.len() > MAX_HEADER_LINE_BYTES) {
-        let fault = LineFault::TooLong;
-        return Err(HeaderProblem::Text(HeaderError::Line { line: index + 1, fault }));
+        let problem = LineProblem::TooLong;
+        return Err(HeaderProblem::Text(HeaderError::Line { line: index + 1, problem }));
     }
     let header = Header::parse(&lines).map_err(HeaderProblem::Text)?;
     Ok(Some((header, DEFINITION_BYTES + bytes)))
@@ -240,7 +240,7 @@ impl CramInput {
         };
         let decoded = decoder.decode(head, body, sources, out);
         scratch.bytes = bytes;
-        decoded.err().map(|fault| self.explained(&fault))
+        decoded.err().map(|defect| self.explained(&defect))
     }
 
     /// A decoder's problem with the names of sequences and of the FASTA.

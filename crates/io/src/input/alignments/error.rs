@@ -129,7 +129,9 @@ impl Problem {
                 "is its end missing? with more memory (-m), of which a line may have a sixteenth, \
                  or as BAM (`samtools view -b`) longer records are read",
             ),
-            Self::Bam(RecordError::Name(fault)) | Self::Sam(SamError::Name(fault)) => fault.hint(),
+            Self::Bam(RecordError::Name(problem)) | Self::Sam(SamError::Name(problem)) => {
+                problem.hint()
+            }
             Self::SecondHeader => Some(
                 "files of one header are joined by `samtools cat`, sorted ones by `samtools merge`",
             ),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use seqloom_format::bam::{Header, HeaderError, LineFault, MAX_HEADER_LINE_BYTES};
+use seqloom_format::bam::{Header, HeaderError, LineProblem, MAX_HEADER_LINE_BYTES};
 use seqloom_format::bgzf::{self, BgzfError, VirtualOffset};
 
 use super::chunk::BgzfPosition;
@@ -156,7 +156,7 @@ fn parse_sam(text: &[u8], ended: bool) -> Result<ReadHeader, HeaderError> {
         lines += 1;
         if newline.unwrap_or(text.len() - end) > MAX_HEADER_LINE_BYTES {
             let line = usize::try_from(lines).unwrap_or(usize::MAX);
-            return Err(HeaderError::Line { line, fault: LineFault::TooLong });
+            return Err(HeaderError::Line { line, problem: LineProblem::TooLong });
         }
         match newline {
             Some(newline) => end += newline + 1,

@@ -2,7 +2,7 @@
 
 use seqloom_format::ReadBlock;
 use seqloom_format::fastq::DefectKind;
-use seqloom_format::names::ReadNameFault;
+use seqloom_format::names::ReadNameProblem;
 
 use crate::cram::ContainerDefect;
 use crate::input::extent::BlockExtent;
@@ -73,7 +73,7 @@ pub(crate) enum Problem {
     /// In BAM.
     Bam(String),
     /// The read's name in BAM.
-    Name(ReadNameFault),
+    Name(ReadNameProblem),
     /// In a container of CRAM.
     Container(ContainerDefect),
 }
@@ -88,7 +88,7 @@ impl Problem {
     /// A hint, if there is one.
     pub(crate) fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::Text(DefectKind::Name(fault)) | Self::Name(fault) => fault.hint(),
+            Self::Text(DefectKind::Name(problem)) | Self::Name(problem) => problem.hint(),
             Self::Container(defect) => defect.hint,
             Self::Text(DefectKind::MissingPlus(byte)) if *byte != b'@' => Some(
                 "wrapped sequences are read only where the first records of the file are wrapped \
@@ -117,7 +117,7 @@ impl std::fmt::Display for Problem {
         match self {
             Self::Text(kind) => kind.fmt(f),
             Self::Bam(problem) => f.write_str(problem),
-            Self::Name(fault) => fault.fmt(f),
+            Self::Name(problem) => problem.fmt(f),
             Self::Container(defect) => f.write_str(&defect.problem),
         }
     }

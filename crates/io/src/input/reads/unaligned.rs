@@ -2,7 +2,7 @@
 
 use seqloom_format::bam::{BASE_LETTERS, Flags, Header, RecordRef, check_aux, framed_records};
 use seqloom_format::fastq::trim_read_number;
-use seqloom_format::names::{ReadNameFault, ReadNames, check_read_name, rename_read};
+use seqloom_format::names::{ReadNameProblem, ReadNames, check_read_name, rename_read};
 use seqloom_format::{MateOfPair, ReadBlock, ReadSpans, Span};
 
 use super::MAX_RECORD_BYTES;
@@ -80,10 +80,10 @@ fn append_read(
     let mate = mate_of_pair(record)?;
     let name = trim_read_number(record.name());
     let checked = check_read_name(name);
-    if let Err(fault) = checked
-        && (names == ReadNames::Check || fault == ReadNameFault::Empty)
+    if let Err(problem) = checked
+        && (names == ReadNames::Check || problem == ReadNameProblem::Empty)
     {
-        return Err(Problem::Name(fault));
+        return Err(Problem::Name(problem));
     }
     check_aux(record).map_err(|error| error.to_string())?;
     let count = record.base_count();
