@@ -4,6 +4,8 @@
 //! chosen at run time.
 #![allow(unsafe_code)]
 
+use std::fmt::Debug;
+
 /// A set of vector instructions; only [`Instructions::all`] makes one.
 #[derive(Debug, Clone, Copy)]
 enum Instructions {
@@ -50,9 +52,9 @@ pub(in super::super) trait Kernel<Call> {
 
 /// One kernel in the width of each set of instructions: 16, 32 and 64 lanes of 8 bits.
 pub(in super::super) trait KernelSet {
-    type Baseline: Default;
-    type Avx2: Default;
-    type Avx512: Default;
+    type Baseline: Default + Debug;
+    type Avx2: Default + Debug;
+    type Avx512: Default + Debug;
 }
 
 /// The kernel for one set of instructions.

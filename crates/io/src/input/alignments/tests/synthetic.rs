@@ -5,13 +5,13 @@ use std::io::Write;
 use std::path::Path;
 
 use proptest::prelude::*;
-use seqloom_format::bam::Header;
+use seqloom_format::bam::{Header, RecordError};
 use seqloom_format::bgzf::{self, BlockCompressor, EOF_BLOCK, VirtualOffset};
 
 use super::{AlignmentError, Stream, TestFile, collect, file, options, read};
 use crate::alignment_index::RecordStart;
-use crate::input::alignments::error::Problem;
 use crate::input::alignments::{AlignmentOptions, AlignmentSource};
+use crate::input::malformed::RecordPlace;
 
 /// A framed record of so many bases, unmapped, with an array of bytes of its own.
 pub(super) fn record(name: &str, bases: usize, data: &[u8]) -> Vec<u8> {
@@ -340,7 +340,7 @@ fn an_error_names_file_record_name_and_virtual_offset() {
         };
         assert_eq!(error.path, file.path);
         assert_eq!((error.record, error.name.as_deref()), (5, Some("read4")));
-        let crate::input::malformed::RecordPlace::Virtual(offset) = error.place else { panic!() };
+        let RecordPlace::Virtual(offset) = error.place else { panic!() };
         let block = &content[offset.block_offset() as usize..];
         let size = seqloom_format::bgzf::parse_block_header(block).unwrap().block_bytes;
         let mut payload = Vec::new();
@@ -349,7 +349,7 @@ fn an_error_names_file_record_name_and_virtual_offset() {
         let at = usize::from(offset.offset_in_block());
         let common = (payload.len() - at).min(30);
         assert_eq!(payload[at..at + common], text[fifth..fifth + common]);
-        assert!(matches!(error.problem, Problem::Bam(_)));
+        assert_eq!(error.problem, RecordError::BadQuality(200).to_string());
     }
 }
 
