@@ -2,8 +2,8 @@
 //! that feeds the others.
 //!
 //! * Open (`raw`, `reader`, `decode`): an input's first bytes name its compression.
-//! * Claim (`claim`, `window`, `look_ahead`): of a plain or BGZF file whoever is next takes a chunk,
-//!   and as much after it as its last record needs.
+//! * Claim (`claim`, `window`, `look_ahead`): of a plain or BGZF file whoever is next takes a
+//!   chunk, and as much after it as its last record needs.
 //! * Stream (`stream`, `waiting`, `restart`): of all else, whoever comes first decompresses a block
 //!   and cuts it where a `Cut` says.
 //! * Place (`extent`): which bytes of its chunk a block owns, so that blocks join without gap or

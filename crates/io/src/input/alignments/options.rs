@@ -10,7 +10,8 @@ use crate::input::MAX_RECORD_BYTES;
 pub struct AlignmentOptions {
     /// Text per block, in bytes, about; between 1 and 256 MiB.
     pub block_bytes: usize,
-    /// Input that was cut short counts as far as it goes: [`BlockCheck::truncation`](super::BlockCheck::truncation) says where.
+    /// Input that was cut short counts as far as it goes:
+    /// [`BlockCheck::truncation`](super::BlockCheck::truncation) says where.
     pub allow_truncated: bool,
     /// Treatment of read names that SAM does not allow.
     pub read_names: ReadNames,

@@ -226,8 +226,8 @@ impl ReadSource {
     ///
     /// # Errors
     /// What the operating system or the decompressor says, [`ReadsError::Skew`],
-    /// [`InputError::Changed`](crate::InputError::Changed); after an error the source is of no further
-    /// use. Malformed records are not errors here but [`InputBlock::defect`]s.
+    /// [`InputError::Changed`](crate::InputError::Changed); after an error the source is of no
+    /// further use. Malformed records are not errors here but [`InputBlock::defect`]s.
     pub fn fetch(&self, scratch: &mut FetchScratch) -> Result<Fetch, ReadsError> {
         for attempt in 0..2 {
             let mut open_files = self.files.len();
