@@ -230,7 +230,7 @@ impl Windows<'_> {
         sum
     }
 
-    /// The same by the plain recurrence.
+    /// Score by the plain recurrence.
     #[must_use]
     pub fn by_definition(&self, rounds: usize) -> f64 {
         let (questions, mut sum) = (self.questions(), 0.0);

@@ -18,7 +18,7 @@ pub enum Motif {
 }
 
 impl Motif {
-    /// All of them.
+    /// All motifs.
     pub const ALL: [Self; 4] = [Self::Cpg, Self::Gpc, Self::Dam, Self::Dcm];
 
     /// Its name, as nanopolish and the `#alphabet` of its models have it.
@@ -108,7 +108,7 @@ impl Motif {
         marks.all(|(mark, _)| self.texts().iter().any(|text| is_site(mark, text)))
     }
 
-    /// Where the sites of `bases` (upper case) begin, in their order.
+    /// Starts of the sites of `bases` (upper case), in their order.
     pub(crate) fn sites(self, bases: &[u8]) -> impl Iterator<Item = usize> {
         // All texts of a motif begin with the same letter.
         let first = self.texts()[0][0];

@@ -40,7 +40,7 @@ pub enum ColumnsError {
         /// The problem.
         problem: String,
     },
-    /// What is requested makes no sense.
+    /// The request makes no sense.
     #[error("{0}")]
     Requested(String),
     /// Writing failed.

@@ -19,7 +19,7 @@ use crate::error::ColumnsError;
 use crate::flow::{self, Block, Destination, Piece, Rest, Table, Totals};
 use crate::text::{TextBuilder, TextType, utf8};
 
-/// What text has before qualities: Phred+33.
+/// Offset of qualities in text: Phred+33.
 const QUALITY_BASE: u8 = 33;
 
 /// A column of reads.
@@ -27,7 +27,7 @@ const QUALITY_BASE: u8 = 33;
 pub enum ReadColumn {
     /// The name, up to the first white space, without `/1` and `/2`.
     Name,
-    /// What is after it.
+    /// Text after the name.
     Comment,
     /// Bases.
     Sequence,
@@ -36,7 +36,7 @@ pub enum ReadColumn {
 }
 
 impl ReadColumn {
-    /// All of them.
+    /// All columns.
     pub const ALL: [Self; 4] = [Self::Name, Self::Comment, Self::Sequence, Self::Qualities];
 
     fn data_type(self, text: TextType) -> DataType {

@@ -28,7 +28,7 @@ impl Encoder {
         Ok(joined(&self.0.encode(batch)?))
     }
 
-    /// What ends the stream.
+    /// End of the stream.
     pub(crate) fn end(self) -> Result<Vec<u8>, ArrowError> {
         Ok(joined(&self.0.finish()?))
     }

@@ -139,7 +139,7 @@ pub struct PageTable {
 pub struct Figure {
     /// Heading.
     pub title: String,
-    /// What is drawn, and how.
+    /// The plot and its style.
     pub plot: Option<(Plot, Style<'static>)>,
     /// Lines of the plot whose points are marked, by their numbers.
     pub marked: Vec<usize>,
@@ -154,7 +154,7 @@ pub struct Figure {
 pub struct Section {
     /// Heading.
     pub title: &'static str,
-    /// What the numbers are, and whose definition they follow.
+    /// Meaning of the numbers, and whose definition they follow.
     pub note: String,
     /// Plots and tables.
     pub figures: Vec<Figure>,

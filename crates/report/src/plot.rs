@@ -95,11 +95,11 @@ pub struct Line {
 /// A plot with logarithmic axes.
 #[derive(Debug, Clone)]
 pub struct Plot {
-    /// What it shows.
+    /// Title.
     pub title: String,
-    /// What is to the right.
+    /// Label of the horizontal axis.
     pub x: String,
-    /// What is upwards.
+    /// Label of the vertical axis.
     pub y: String,
     /// The lines.
     pub lines: Vec<Line>,
@@ -142,7 +142,7 @@ impl Axis {
         Self { low, high, from, to, linear: false }
     }
 
-    /// The same values, in equal steps from 0, with some room at the end.
+    /// This axis in equal steps from 0, with some room at the end.
     fn linear(self, room: f64) -> Self {
         Self { low: 0.0, high: self.high * room, linear: true, ..self }
     }
@@ -424,7 +424,7 @@ fn legend(out: &mut String, line: &Line, number: usize, right: f64) {
 /// Bars of parts of a whole, one below the other.
 #[derive(Debug, Clone)]
 pub struct Bars {
-    /// What it shows.
+    /// Title.
     pub title: String,
     /// Names of the parts.
     pub parts: Vec<String>,

@@ -41,10 +41,10 @@ pub struct RunReport {
     pub continued_behind: Option<&'static str>,
     /// Whose duplicate semantics, `None` when duplicates were not marked.
     pub duplicate_mode: Option<&'static str>,
-    /// Where index and workers were put, where reads are aligned.
+    /// Placement of index and workers, where reads are aligned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub placement: Option<PlacementReport>,
-    /// What the certified path did, where reads are aligned.
+    /// Counts of the certified path, where reads are aligned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub certified_path: Option<CertifiedReport>,
     /// Lanes of a sheet, with the read groups that they got.
@@ -52,18 +52,18 @@ pub struct RunReport {
     pub lanes: Vec<LaneReport>,
     /// Counts.
     pub counts: Counts,
-    /// What became of the qualities of records, where they were recalibrated.
+    /// Outcomes of recalibration.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recalibration: Option<AppliedReport>,
     /// The numbers of the page, where one was requested: tables by name, each with `columns` and
     /// `rows`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub qc: Option<serde_json::Value>,
-    /// Where the time went.
+    /// Time per stage.
     pub stages: Vec<StageReport>,
-    /// What the process used.
+    /// Resources of the process.
     pub usage: UsageReport,
-    /// What was read and written.
+    /// Bytes read and written.
     pub bytes: Bytes,
 }
 
@@ -92,7 +92,7 @@ pub struct AppliedReport {
     pub without_qualities: u64,
     /// With a CIGAR that has other bases than the read.
     pub cigar_of_other_length: u64,
-    /// That start beyond the end of their sequence.
+    /// Records that start beyond the end of their sequence.
     pub beyond_sequence: u64,
 }
 
@@ -108,7 +108,7 @@ pub struct LaneReport {
 /// The index of a run, and the memory that goes with it.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct IndexReport {
-    /// What a copy takes in memory.
+    /// Memory of a copy.
     pub memory_bytes: u64,
     /// Every how many-th row has its suffix sampled.
     pub sa_stride: u32,
@@ -135,7 +135,7 @@ pub struct Counts {
     pub mapped_primaries: u64,
     /// Reads that were not searched for, as they are too short (YF:Z:LN).
     pub reads_too_short: u64,
-    /// The same, as they are too long.
+    /// Reads that are not searched for because they are too long.
     pub reads_too_long: u64,
 }
 
@@ -152,14 +152,14 @@ pub struct StageReport {
     pub visits: u64,
 }
 
-/// Where index and workers were put.
+/// Placement of index and workers.
 #[derive(Debug, Clone, Serialize)]
 pub struct PlacementReport {
     /// default, local, interleave or replicate.
     pub placement: String,
     /// The cause, in words.
     pub reason: &'static str,
-    /// What workers were pinned to: none, node or core.
+    /// Pinning of workers: none, node or core.
     pub pinned_to: &'static str,
     /// Whether huge pages of the index were prevented.
     pub small_pages: bool,
@@ -178,9 +178,9 @@ pub struct ReplicaReport {
     pub policy: &'static str,
     /// Pages that were looked at, by the node that they were found on.
     pub sampled_pages_of_node: BTreeMap<u32, u64>,
-    /// What it holds of memory.
+    /// Resident memory.
     pub resident_bytes: u64,
-    /// What of that is in transparent huge pages.
+    /// Bytes of that in transparent huge pages.
     pub huge_bytes: u64,
 }
 
@@ -250,7 +250,7 @@ pub struct ThreadSeconds {
 }
 
 impl ThreadSeconds {
-    /// Those of a phase, where threads were timed.
+    /// Seconds of the threads of a phase, where they were timed.
     #[must_use]
     pub fn of(phase: &'static str, times: &ThreadTimes) -> Option<Self> {
         let ThreadSpread { threads, least, median, most } = times.spread()?;

@@ -14,10 +14,9 @@ use seqloom_calling::flow::{
     CallTimes, Filter, HardClips, MethylationKernel, MethylationOutput, MethylationScratch,
     ReadInput, ReadKernel, aligned_pairs, normalise, sequenced_bases, shape,
 };
-use seqloom_calling::hmm::lowest_base;
 use seqloom_calling::methylation::{CallOptions, TableFormat};
 use seqloom_calling::pore_model::{ModelError, builtin};
-use seqloom_calling::{AlignedBase, AlignedRead, Motif};
+use seqloom_calling::{AlignedBase, AlignedRead, Motif, lowest_base};
 use seqloom_format::bam::{Flags, RecordRef, framed_records};
 use seqloom_format::signal::SignalRead;
 use seqloom_io::alignments::{

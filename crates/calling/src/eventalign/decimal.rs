@@ -118,7 +118,7 @@ pub(crate) fn push_general(out: &mut Vec<u8>, value: f32) {
     push_general_slowly(out, value);
 }
 
-/// The same for any number.
+/// Any number, slowly.
 fn push_general_slowly(out: &mut Vec<u8>, value: f64) {
     let text = format!("{value:.*e}", (GENERAL_DIGITS - 1) as usize);
     let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));

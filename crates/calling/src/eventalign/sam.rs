@@ -11,7 +11,7 @@ use crate::aligned_read::AlignedRead;
 use super::EventRow;
 use super::decimal::push_integer;
 
-/// What follows the read's name: its strand in the pore, of which there is one only.
+/// Suffix of the read's name: its strand in the pore, of which there is one only.
 const SUFFIX: &[u8] = b".template";
 
 /// Longest read name that fits: SAM has 254 letters.

@@ -157,7 +157,7 @@ fn push_model_kmer(table: &TableRead<'_>, row: &EventRow, kmer: &[u8], out: &mut
     }
 }
 
-/// Where the event's samples are, and what they are.
+/// Place of the event's samples, and the samples.
 fn push_signal(table: &TableRead<'_>, event: u32, options: &TableOptions, out: &mut Vec<u8>) {
     let events = &table.events.events;
     let start = events.start_samples[event as usize];

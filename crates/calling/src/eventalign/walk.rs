@@ -34,7 +34,7 @@ pub(crate) struct WalkScratch {
     viterbi: ViterbiScratch,
 }
 
-/// What the molecule is expected to be.
+/// Expected sequence of the molecule.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Expected<'a> {
     /// Levels of its k-mers.
@@ -44,7 +44,7 @@ pub(crate) struct Expected<'a> {
     pub(crate) methylated: Option<Motif>,
 }
 
-/// What stays the same along a read.
+/// Constants of a read.
 struct Walk<'a> {
     pairs: &'a [AlignedBase],
     read: &'a AlignedRead<'a>,
@@ -71,7 +71,7 @@ impl Walk<'_> {
     }
 }
 
-/// Where the walk is, and where the piece that begins there ends.
+/// Place of the walk, and end of the piece that begins there.
 #[derive(Debug, Clone, Copy)]
 struct Piece {
     /// First base, from the start of the alignment.

@@ -17,9 +17,9 @@ pub(crate) struct DetectOptions {
     pub(crate) short_window: usize,
     /// Samples of the long windows.
     pub(crate) long_window: usize,
-    /// What a peak of the short windows must exceed.
+    /// Threshold of peaks of the short windows.
     pub(crate) short_threshold: f32,
-    /// What a peak of the long windows must exceed.
+    /// Threshold of peaks of the long windows.
     pub(crate) long_threshold: f32,
     /// How far a peak must be above what is next to it.
     pub(crate) peak_height: f32,
@@ -99,7 +99,7 @@ fn prefix_sums(samples: &[f32], sums: &mut Vec<f64>, square_sums: &mut Vec<f64>)
 /// Sample of a peak that is not there.
 const NO_PEAK: usize = usize::MAX;
 
-/// What one window length has seen so far.
+/// State of one window length.
 #[derive(Debug, Clone, Copy)]
 struct Detector {
     /// The highest sample of the peak that is being climbed, or [`NO_PEAK`].
@@ -110,12 +110,12 @@ struct Detector {
     is_valid: bool,
 }
 
-/// What a window length requires of a peak.
+/// Requirements of a window length for a peak.
 #[derive(Debug, Clone, Copy)]
 struct PeakRule {
     /// Samples of a window.
     window: usize,
-    /// What its highest value must be above.
+    /// Threshold of its highest value.
     threshold: f32,
     /// How far it must rise and fall.
     height: f32,

@@ -28,7 +28,7 @@ pub struct ReadOptions {
     pub(crate) detect: DetectOptions,
     /// Events that recalibration needs (f5c's `--min-recalib-events`).
     pub(crate) min_recalibration_events: usize,
-    /// What aligns.
+    /// Kernel of the alignment.
     pub(crate) kernel: Kernel,
     /// The signal begins at the last base.
     pub(crate) is_rna: bool,
@@ -80,7 +80,7 @@ pub enum SkipReason {
 }
 
 impl SkipReason {
-    /// All of them.
+    /// All reasons.
     #[cfg(test)]
     pub(crate) const ALL: [Self; 7] = [
         Self::TooShort,
@@ -107,7 +107,7 @@ impl SkipReason {
     }
 }
 
-/// Where time went, summed over the reads since the caller last set it to 0.
+/// Time of the stages, summed over the reads since the caller last set it to 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct StepTimes {
     /// Samples to current, and current to events.

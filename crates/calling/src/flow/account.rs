@@ -63,7 +63,7 @@ impl Skip {
         }
     }
 
-    /// What it means, in words.
+    /// Its meaning, in words.
     #[must_use]
     pub(crate) fn text(&self) -> String {
         let text = match self {
@@ -98,7 +98,7 @@ impl Skip {
 pub struct Skipped {
     /// How many.
     pub records: u64,
-    /// What the reason means; of the first record, where it says more of that.
+    /// Meaning of the reason; of the first record, where it says more of that.
     pub text: String,
     /// Name of the first record.
     pub example: String,
@@ -106,7 +106,7 @@ pub struct Skipped {
     pub is_filter: bool,
 }
 
-/// What became of all records.
+/// Outcomes of all records.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CallAccount {
     /// Records that were called.

@@ -11,8 +11,8 @@ use seqloom_signal::flow::pass::Components;
 use super::CallTimes;
 use super::account::Skip;
 use super::error::CallError;
+use super::inputs::CallInputs;
 use super::record::{aligned_pairs, sequenced_bases, shape};
-use super::run::CallInputs;
 use super::sequences::{FoundSequence, normalise};
 use super::signals::{SignalProblem, SignalScratch};
 use crate::aligned_read::AlignedBase;
@@ -57,7 +57,7 @@ pub(super) struct ReadScratch {
     pub(super) pairs: Vec<AlignedBase>,
 }
 
-/// What a record is called from, but for what is in the scratch.
+/// Inputs of the call of a record, but for those in the scratch.
 pub(super) struct Gathered<'a> {
     pub(super) contig: &'a [u8],
     pub(super) start: u64,
@@ -65,7 +65,7 @@ pub(super) struct Gathered<'a> {
 }
 
 impl CallInputs<'_> {
-    /// What `record` is called from.
+    /// Gathers what `record` is called from.
     pub(super) fn gather(
         &self,
         record: &RecordRef<'_>,

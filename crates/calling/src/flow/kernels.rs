@@ -72,9 +72,9 @@ impl EventScratch {
 
 /// Calls of methylation, as lines of a table.
 pub struct MethylationKernel {
-    /// What reads are aligned with.
+    /// Model that reads are aligned with.
     pub nucleotides: PoreModel,
-    /// What sites are scored with.
+    /// Model that sites are scored with.
     pub methylated: PoreModel,
     /// How reads are aligned.
     pub read: ReadOptions,
@@ -82,11 +82,11 @@ pub struct MethylationKernel {
     pub call: CallOptions,
     /// Columns.
     pub format: TableFormat,
-    /// Where groups must be, first and last site.
+    /// Region of groups, first and last site.
     pub region: Option<RangeInclusive<u64>>,
     /// Records get tags.
     pub has_record: bool,
-    /// What each read says of single sites is requested, with this cut-off.
+    /// Cut-off of the outcomes at single sites, where these are requested.
     pub outcomes: Option<Cutoff>,
 }
 
@@ -104,13 +104,13 @@ pub struct MethylationScratch {
 pub struct MethylationOutput {
     /// The calls.
     pub(crate) calls: Vec<GroupCall>,
-    /// The same as lines.
+    /// The calls as lines.
     pub text: Vec<u8>,
     /// The record with its tags.
     pub record: Vec<u8>,
-    /// What became of the record.
+    /// Outcome of tagging the record.
     pub(crate) tagging: Option<Tagging>,
-    /// What the read says of single sites.
+    /// Outcomes at single sites.
     pub outcomes: Vec<(u64, SiteOutcome)>,
 }
 
@@ -191,7 +191,7 @@ impl ReadKernel for MethylationKernel {
 
 /// Events along the reference, as lines of a table, or of SAM.
 pub struct EventalignKernel {
-    /// What reads are aligned with.
+    /// Model that reads are aligned with.
     pub nucleotides: PoreModel,
     /// How reads are aligned.
     pub read: ReadOptions,

@@ -16,6 +16,7 @@
 pub(crate) mod account;
 pub(crate) mod error;
 mod gather;
+mod inputs;
 mod kernels;
 pub(crate) mod record;
 mod run;
@@ -26,9 +27,10 @@ mod training_kernel;
 
 pub use account::{CallAccount, Skip};
 pub use error::CallError;
+pub use inputs::CallInputs;
 pub use kernels::{EventalignKernel, MethylationKernel, MethylationOutput, MethylationScratch};
 pub use record::{Filter, HardClips, Region, aligned_pairs, sequenced_bases, shape};
-pub use run::{CallInputs, CallOptions, CallTotals, Committed, run};
+pub use run::{CallOptions, CallTotals, Committed, run};
 pub use sequences::{ReadSequences, ReadSequencesError, normalise};
 pub use signals::{
     Kit, ListFiles, ScanFiles, SignalFiles, SignalFilesBuilder, SignalFilesError, SignalOptions,
@@ -85,13 +87,13 @@ pub struct ReadInput<'a> {
 pub struct KernelSkip {
     /// A word for it, the same for all reads with that reason: `qc_alignment`.
     pub key: &'static str,
-    /// What it means.
+    /// Its meaning.
     pub text: String,
 }
 
-/// What is computed from one read.
+/// Computation on one read.
 pub trait ReadKernel: Sync {
-    /// What a worker keeps from read to read.
+    /// Working memory, kept from read to read.
     type Scratch: Default;
     /// What a read becomes. Recycled: `call` is given one that holds an earlier result.
     type Output: Default + Send;

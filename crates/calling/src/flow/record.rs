@@ -21,7 +21,7 @@ pub struct Region {
 pub struct Filter {
     /// Lowest mapping quality.
     pub min_mapping_quality: u8,
-    /// Where records must reach into; others do not count at all.
+    /// Region that records must reach into; others do not count at all.
     pub region: Option<Region>,
     /// Whether secondary alignments are called, too.
     pub has_secondary: bool,
@@ -82,11 +82,11 @@ pub(super) fn place_of(reference_id: i32, position: i64) -> u64 {
 /// A record to be called, and those before it that are not: ranges of a block.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Unit {
-    /// Where the skipped records begin.
+    /// Start of the skipped records.
     pub(super) start: usize,
-    /// Where the record begins (including its length).
+    /// Start of the record (including its length).
     pub(super) record: usize,
-    /// Where it ends; `record` if there is none.
+    /// Its end; `record` if there is none.
     pub(super) end: usize,
     /// Number of the record among those of the block that count.
     pub(super) ordinal: u64,
@@ -94,7 +94,7 @@ pub(super) struct Unit {
     pub(super) bases: u64,
 }
 
-/// What one look at the records of a block says.
+/// Findings of a scan of the records of a block.
 #[derive(Debug, Default)]
 pub(super) struct Scan {
     pub(super) units: Vec<Unit>,
@@ -103,7 +103,7 @@ pub(super) struct Scan {
     /// Places of the first and last record.
     pub(super) first_place: Option<u64>,
     pub(super) last_place: u64,
-    /// Where the first record begins that is before the one before it.
+    /// Start of the first record that sorts before its predecessor.
     pub(super) unsorted_at: Option<usize>,
 }
 

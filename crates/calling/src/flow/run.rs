@@ -5,8 +5,7 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 
 use seqloom_format::bam::{Flags, RecordRef, framed_records};
-use seqloom_io::IndexedFasta;
-use seqloom_io::alignments::{AlignmentError, AlignmentScratch, AlignmentSource};
+use seqloom_io::alignments::{AlignmentError, AlignmentScratch};
 use seqloom_runtime::failure::lock;
 use seqloom_runtime::flow::{self, Flow, Shared};
 use seqloom_runtime::order::Ordered;
@@ -17,9 +16,8 @@ use seqloom_runtime::trace::Stage;
 use super::account::{CallAccount, Skip};
 use super::error::CallError;
 use super::gather::{NotCalled, ReadScratch};
-use super::record::{Filter, HardClips, name_of, scan};
-use super::sequences::ReadSequences;
-use super::signals::SignalFiles;
+use super::inputs::CallInputs;
+use super::record::{name_of, scan};
 use super::{CallTimes, ReadInput, ReadKernel};
 use crate::aligned_read::AlignedRead;
 use crate::flow::scheduler::{Cost, Job, Limits, Scanned, Scheduler, Task};
@@ -35,36 +33,18 @@ const BYTES_PER_SAMPLE: u64 = 6;
 /// Least memory that a worker has from the start, and most that it keeps between reads.
 const PREPAID_BYTES: std::ops::RangeInclusive<u64> = 1 << 20..=256 << 20;
 
-/// Everything that reads are called from.
-pub struct CallInputs<'a> {
-    /// Aligned reads: one BAM or SAM.
-    pub alignments: &'a AlignmentSource,
-    /// The reference.
-    pub reference: &'a IndexedFasta,
-    /// Which of the reference's sequences each of the BAM's is.
-    pub contigs: Vec<Option<usize>>,
-    /// The reads' bases; taken from the BAM where there are none.
-    pub sequences: Option<&'a ReadSequences>,
-    /// The reads' signal.
-    pub signals: &'a SignalFiles,
-    /// Which records are called.
-    pub filter: Filter,
-    /// Whether bases that were clipped off a record count.
-    pub hard_clips: HardClips,
-}
-
 /// How calling runs.
 #[derive(Debug, Clone, Copy)]
 pub struct CallOptions<'a> {
     /// Workers.
     pub threads: NonZeroUsize,
-    /// What records, results and the reads being worked on may take.
+    /// Most memory of records, results and the reads being worked on.
     pub memory_bytes: u64,
     /// Text of a block of the BAM.
     pub block_bytes: u64,
-    /// Where the time of calling is booked.
+    /// Time of calling.
     pub times: &'a CallTimes,
-    /// Where that of reading signal and of writing is.
+    /// Time of reading signal and of writing.
     pub components: &'a Components,
 }
 
@@ -82,10 +62,10 @@ impl CallOptions<'_> {
     }
 }
 
-/// What was called.
+/// Totals of a run.
 #[derive(Debug, Default)]
 pub struct CallTotals {
-    /// What became of all records.
+    /// Outcomes of all records.
     pub account: CallAccount,
     /// Records of the BAM, or of its region.
     pub records: u64,
@@ -99,11 +79,11 @@ pub struct Committed<'a, O> {
     pub skipped: &'a [u8],
     /// The record, likewise; none at the end of a block.
     pub record: Option<&'a [u8]>,
-    /// What was made of it, or why nothing was.
+    /// Its result, or why there is none.
     pub outcome: Option<Result<&'a O, &'a Skip>>,
 }
 
-/// What a record was called from.
+/// Size of the read of a call.
 #[derive(Debug, Clone, Copy, Default)]
 struct Called {
     bases: u64,

@@ -23,17 +23,17 @@ const BLOCKS_PER_WORKER: usize = 2;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
     pub(super) workers: usize,
-    /// What records and results may hold.
+    /// Most memory of records and results.
     pub(super) window_bytes: u64,
-    /// What reads being worked on may take beyond `prepaid_bytes` each.
+    /// Most memory of reads being worked on, beyond `prepaid_bytes` each.
     pub(super) working_bytes: u64,
-    /// What each worker has from the start.
+    /// Memory that each worker has from the start.
     pub(super) prepaid_bytes: u64,
     /// Records of a block hold about this much.
     pub(super) block_bytes: u64,
 }
 
-/// What a read is expected to take.
+/// Expected memory of a read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Cost {
     pub(super) working_bytes: u64,
@@ -49,7 +49,7 @@ pub(super) struct Job {
     /// Number of the record in the BAM.
     pub(super) ordinal: u64,
     pub(super) cost: Cost,
-    /// What of the window it holds.
+    /// Bytes of the window that it holds.
     pub(super) held_bytes: u64,
 }
 

@@ -39,9 +39,9 @@ pub enum ReadSequencesError {
     Memory {
         /// The file.
         path: PathBuf,
-        /// What they may take.
+        /// Memory that they may take.
         limit: ByteSize,
-        /// What helps.
+        /// Hint.
         hint: &'static str,
     },
 }
@@ -64,7 +64,7 @@ impl RunError for ReadSequencesError {
     }
 }
 
-/// What a name led to.
+/// Result of a search by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FoundSequence {
     /// The bases of its read.

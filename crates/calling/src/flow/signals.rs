@@ -47,7 +47,7 @@ impl Default for SignalOptions {
     }
 }
 
-/// What the reads of a file, or of one of its read groups, were made with.
+/// Kit of the reads of a file, or of one of its read groups.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Kit {
     /// `experiment_type`: `genomic_dna`, `rna`; empty where the file does not say.
@@ -80,11 +80,11 @@ pub struct ListFiles<'a> {
     pub paths: &'a [PathBuf],
     /// How they are opened.
     pub options: &'a OpenOptions,
-    /// Where time is booked.
+    /// Time of the components.
     pub components: &'a Components,
 }
 
-/// What is known of a file.
+/// Findings of a file.
 #[derive(Default)]
 pub struct Listed {
     /// Its number.
@@ -179,7 +179,7 @@ pub struct Scanned {
 }
 
 impl Scanned {
-    /// What was lost in the batch.
+    /// Faults of the batch.
     #[must_use]
     pub fn faults(&self) -> &[Fault] {
         &self.located.tally.faults

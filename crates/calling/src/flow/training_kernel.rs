@@ -14,9 +14,9 @@ use crate::training::{AlignedStay, Calibration, EventSums, Signal, Stay};
 
 /// The events of each k-mer of a read of a control.
 pub struct TrainingKernel {
-    /// What reads are aligned with.
+    /// Model that reads are aligned with.
     pub nucleotides: PoreModel,
-    /// What events are aligned to the reference with, in the round at hand.
+    /// Model that events are aligned to the reference with, in the round at hand.
     pub current: PoreModel,
     /// All sites of this motif are methylated; none is.
     pub methylated: Option<Motif>,

@@ -109,13 +109,13 @@ fn vectors(numbers: &[f32], offset: usize, count: usize) -> &[Lanes] {
     &numbers[offset..].as_chunks().0[..count]
 }
 
-/// The same, to write to.
+/// Vectors to write to.
 #[inline(always)]
 fn vectors_mut(numbers: &mut [f32], offset: usize, count: usize) -> &mut [Lanes] {
     &mut numbers[offset..].as_chunks_mut().0[..count]
 }
 
-/// What the cells of a diagonal emit, from its first k-mer on.
+/// Emissions of the cells of a diagonal, from its first k-mer on.
 #[derive(Clone, Copy)]
 struct Emissions<'a> {
     /// Levels of the events.

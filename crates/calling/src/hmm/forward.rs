@@ -43,7 +43,7 @@ pub(crate) struct ScoreScratch {
     pub(super) blocks: Vec<Block>,
 }
 
-/// Where a lane ends.
+/// End of a lane.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Extent {
     /// Number of its events.

@@ -15,8 +15,6 @@ mod simd;
 pub(crate) mod test_read;
 pub(crate) mod viterbi;
 
-pub use kmers::lowest_base;
-
 use crate::events::Scaling;
 use crate::pore_model::PoreModel;
 
@@ -29,7 +27,7 @@ const LEAST_STAY: f32 = 1e-6;
 
 /// Expected level of one k-mer in one read.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ScaledLevel {
+pub(crate) struct ScaledLevel {
     /// Mean, in picoampere.
     pub(crate) mean_pa: f32,
     /// Standard deviation, in picoampere.
@@ -47,7 +45,7 @@ impl ScaledLevel {
     ///
     /// `rank` is at least the number of k-mers of the model.
     #[must_use]
-    pub fn of(model: &PoreModel, rank: u32, scaling: &Scaling, log_var: f64) -> Self {
+    pub(crate) fn of(model: &PoreModel, rank: u32, scaling: &Scaling, log_var: f64) -> Self {
         let rank = rank as usize;
         let mean = scaling.scale * model.level_mean_pa[rank] + scaling.shift_pa;
         let stdv = model.level_stdv_pa[rank] * scaling.var;
@@ -58,7 +56,7 @@ impl ScaledLevel {
 
 /// Probabilities of going from state to state, the same for all blocks.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Transitions {
+pub(crate) struct Transitions {
     /// Match to the same block's match.
     pub(crate) stay: f32,
     /// Match to the next block's match.
@@ -80,7 +78,7 @@ pub struct Transitions {
 impl Transitions {
     /// Transitions of a read with `events_per_base` events for each base.
     #[must_use]
-    pub fn new(events_per_base: f64) -> Self {
+    pub(crate) fn new(events_per_base: f64) -> Self {
         let stay = ((1.0 - 1.0 / events_per_base) as f32).max(LEAST_STAY);
         let (skip, bad, skip_again) = (0.0025, 0.001, 0.3);
         Self {
@@ -125,7 +123,7 @@ pub(crate) mod background {
 
 /// Which ends of the events may be left to the background.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Clipping {
+pub(crate) struct Clipping {
     /// First events.
     pub(crate) start: bool,
     /// Last events.
@@ -134,7 +132,7 @@ pub struct Clipping {
 
 impl Clipping {
     /// Both ends, as for methylation calls.
-    pub const BOTH: Self = Self { start: true, end: true };
+    pub(crate) const BOTH: Self = Self { start: true, end: true };
     /// Neither end.
     pub(crate) const NEITHER: Self = Self { start: false, end: false };
 }

@@ -11,12 +11,12 @@ use super::{Clipping, Transitions};
 pub(crate) enum Width {
     Avx512,
     Avx2,
-    /// What every processor of the kind has.
+    /// Width that every processor of the kind has.
     Plain,
 }
 
 impl Width {
-    /// Those that this processor has, the widest first.
+    /// Widths that this processor has, the widest first.
     pub(crate) fn available() -> impl Iterator<Item = Self> {
         [Self::Avx512, Self::Avx2, Self::Plain].into_iter().filter(|width| width.is_available())
     }

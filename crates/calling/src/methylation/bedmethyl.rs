@@ -31,7 +31,7 @@ use super::sites::{CalledSite, site_offsets};
 use crate::Motif;
 use crate::aligned_read::AlignedRead;
 
-/// What one read says of one site.
+/// Outcome of one read at one site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SiteOutcome {
     /// It is methylated.

@@ -11,10 +11,10 @@ use crate::pore_model::PoreModel;
 use super::GroupCall;
 use super::groups::{EventsByReference, Group, Walked, find};
 
-/// What decides which groups are called.
+/// Options of calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallOptions {
-    /// What is called.
+    /// Motif that is called.
     pub motif: Motif,
     /// Sites at most so many bases apart are called together; a group must be further from the
     /// start of the alignment, with its flank.
@@ -72,7 +72,7 @@ impl Window {
 #[derive(Debug, Clone, Copy)]
 struct Job {
     group: Group,
-    /// Those of both ends.
+    /// Events of both ends.
     events: Walked,
     /// Where the k-mers of the unmethylated sequence begin; those of the methylated one follow.
     kmers: usize,

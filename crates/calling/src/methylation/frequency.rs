@@ -39,10 +39,10 @@ impl CutoffStyle {
     }
 }
 
-/// Where calls begin to count.
+/// Threshold from which calls count.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cutoff {
-    /// What the threshold is compared with.
+    /// Quantity that the threshold is compared with.
     pub style: CutoffStyle,
     /// Natural log-likelihood ratio.
     pub threshold: f64,
@@ -111,7 +111,7 @@ impl RunError for FrequencyError {
     }
 }
 
-/// Where a group is.
+/// Place of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct GroupKey {
     sequence: u32,
@@ -120,14 +120,14 @@ struct GroupKey {
     end: u64,
 }
 
-/// What is known of a group.
+/// Counts of a group.
 #[derive(Debug, Clone, Copy)]
 struct Group {
     /// Sites by the first row.
     motif_count: u32,
     /// Length of the text, 0 for a site of a group that was split.
     text_bytes: u32,
-    /// Where the text is.
+    /// Start of its text.
     text_start: u64,
     called: u64,
     methylated: u64,
@@ -284,7 +284,7 @@ impl Frequencies {
     /// Writes the table, piece by piece: sorted by the bytes of the sequence's name, start, end.
     ///
     /// # Errors
-    /// What `write` fails with.
+    /// Errors of `write`.
     pub fn write<E>(mut self, mut write: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
         const PIECE_BYTES: usize = 1 << 20;
         self.groups.merge();

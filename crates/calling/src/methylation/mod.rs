@@ -26,12 +26,12 @@ pub struct GroupCall {
     pub motif_count: u32,
     /// Natural log-likelihood of the events with all sites methylated.
     pub log_lik_methylated: f64,
-    /// The same with no site methylated.
+    /// Log-likelihood with no site methylated.
     pub log_lik_unmethylated: f64,
     /// Where the group and its flanks (k-1 bases before, k after the first base of
     /// the last site) begin in
     /// `AlignedRead::reference`.
     pub context_start: u32,
-    /// Where they end.
+    /// End of the group with its flanks.
     pub context_end: u32,
 }

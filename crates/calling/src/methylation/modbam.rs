@@ -49,7 +49,7 @@ impl From<seqloom_format::bam::RecordError> for ModbamError {
     }
 }
 
-/// What became of a record.
+/// Outcome of tagging a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tagging {
     /// It has tags.

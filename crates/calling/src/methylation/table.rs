@@ -125,7 +125,7 @@ fn append_fields(format: TableFormat, row: &CallRow<'_>, out: &mut Vec<u8>) {
     out.push(b'\t');
 }
 
-/// What is wrong with a line.
+/// Why a line is malformed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TableError {
     /// The header lacks a column.
@@ -152,7 +152,7 @@ pub enum TableError {
         column: &'static str,
         /// The field.
         text: String,
-        /// What it should be.
+        /// Expected value.
         required: &'static str,
     },
     /// A group that ends before it starts.
@@ -205,7 +205,7 @@ enum Field {
     Sequence,
 }
 
-/// Where a table has its columns.
+/// Columns of a table, by its header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Columns {
     /// Of each field of a line, which of [`NAMES`] it is.

@@ -24,7 +24,7 @@ pub enum ModelError {
         /// Letters of each.
         kmer_length: usize,
     },
-    /// A level is no number, or a deviation not above 0.
+    /// A level is not a number, or a deviation not above 0.
     #[error("the level of '{kmer}' is not finite, or its standard deviation is not above 0")]
     Level {
         /// The k-mer.
@@ -60,7 +60,7 @@ pub enum ModelError {
     WrongKmerLength {
         /// Letters of its k-mers.
         found: usize,
-        /// What was requested.
+        /// Requested value.
         required: usize,
     },
     /// The model has other letters.
@@ -68,7 +68,7 @@ pub enum ModelError {
     WrongAlphabet {
         /// Its letters.
         found: Alphabet,
-        /// What was requested.
+        /// Requested value.
         required: Alphabet,
     },
     /// The model is of another motif.
@@ -78,19 +78,19 @@ pub enum ModelError {
         found.name(), required.name()
     )]
     WrongMotif {
-        /// What it says its M stands for.
+        /// Motif of its M.
         found: Motif,
-        /// What is called.
+        /// Requested motif.
         required: Motif,
     },
     /// The model is of another chemistry.
     #[error("the model is for {found} ('{text}'), but {required} is needed")]
     WrongChemistry {
-        /// What it says it is for.
+        /// Chemistry of the model.
         found: Chemistry,
-        /// Where it says so.
+        /// Line with the chemistry.
         text: String,
-        /// What was requested.
+        /// Requested value.
         required: Chemistry,
     },
     /// Not a file of arrays, or a damaged one.
@@ -106,7 +106,7 @@ pub enum ModelError {
     },
 }
 
-/// What is wrong with a line of a model in text.
+/// Why a line of a model in text is malformed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LineDefect {
     /// A k-mer and two numbers are the least.
@@ -128,7 +128,7 @@ pub enum LineDefect {
     Duplicate {
         /// As written.
         kmer: String,
-        /// Where it was.
+        /// Line of its first occurrence.
         first: usize,
     },
     /// No number, or one that cannot be a level.
@@ -141,7 +141,7 @@ pub enum LineDefect {
         key: &'static str,
         /// As written.
         value: String,
-        /// What would do.
+        /// Hint.
         hint: &'static str,
     },
 }

@@ -7,7 +7,7 @@ use super::Alphabet;
 #[derive(Debug, Clone)]
 pub struct KmerRanks<'a> {
     alphabet: Alphabet,
-    /// What the first letter of a k-mer weighs.
+    /// Weight of the first letter of a k-mer.
     first_weight: u32,
     /// The letters after the first k-mer that is still to come, but for its last one.
     rest: &'a [u8],

@@ -77,7 +77,7 @@ impl Alphabet {
 pub struct PoreModel {
     /// Its name, as the file or table gives it.
     pub name: String,
-    /// What it is for, where its file says so.
+    /// Its chemistry, where its file says so.
     pub chemistry: Option<Chemistry>,
     /// Letters of its k-mers.
     pub alphabet: Alphabet,

@@ -4,7 +4,7 @@ use super::chemistry::Chemistry;
 use super::{Alphabet, ModelError, PoreModel};
 use crate::Motif;
 
-/// What a model must be; `None` where anything will do.
+/// Requirements of a model; `None` where anything will do.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ModelRequest {
     /// Its letters.

@@ -38,7 +38,7 @@ pub fn parse(text: &[u8], request: &ModelRequest) -> Result<PoreModel, ModelErro
     table.into_model(last_line, request)
 }
 
-/// What has been read so far.
+/// Table as far as it is read.
 #[derive(Default)]
 struct Table {
     model_name: Option<String>,

@@ -236,7 +236,7 @@ enum Kind {
     Letters(usize),
 }
 
-/// What an array's header says.
+/// Header of an array.
 #[derive(Debug, PartialEq)]
 struct Header {
     kind: Kind,

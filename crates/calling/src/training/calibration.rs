@@ -68,7 +68,7 @@ impl<'a> Signal<'a> {
     }
 }
 
-/// What a read makes of levels.
+/// Calibration of the levels of a read.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Calibration {
     /// In the middle of the signal.

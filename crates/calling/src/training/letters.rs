@@ -6,7 +6,7 @@ use crate::pore_model::Alphabet;
 /// K-mers of a model in [`Alphabet::Methylated`].
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Letters {
-    /// What M is.
+    /// Motif of M.
     pub(super) motif: Motif,
     /// Letters of a k-mer.
     pub(super) kmer_length: usize,

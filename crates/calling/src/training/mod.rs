@@ -53,7 +53,7 @@ pub fn start(nucleotides: &PoreModel, motif: Motif) -> Result<PoreModel, ModelEr
     Ok(model)
 }
 
-/// What became of the k-mers with M.
+/// Counts of the k-mers with M.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MethylatedKmers {
     /// They have enough events.
@@ -74,7 +74,7 @@ pub struct TrainedModel {
     pub events: Vec<u32>,
     /// How many k-mers with M were trained.
     pub methylated: MethylatedKmers,
-    /// What M is.
+    /// Motif of M.
     pub(crate) motif: Motif,
 }
 
@@ -89,7 +89,7 @@ pub struct TrainingError {
     found: usize,
     /// Which ones.
     which: &'static str,
-    /// What is enough.
+    /// Least events of a k-mer.
     min_events: u32,
     /// K-mers that a regression needs.
     least: usize,

@@ -21,13 +21,13 @@ pub(super) struct Gaussian {
 }
 
 impl Gaussian {
-    /// That of a k-mer of a model.
+    /// Level of a k-mer of a model.
     pub(super) fn of(model: &PoreModel, rank: usize) -> Self {
         Self { mean_pa: model.level_mean_pa[rank], stdv_pa: model.level_stdv_pa[rank] }
     }
 }
 
-/// What the events of a k-mer say, which are two or more.
+/// Level by the events of a k-mer, which are two or more.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Observation {
     pub(super) mean_pa: f64,
@@ -190,7 +190,7 @@ impl Prior {
         }
     }
 
-    /// What is known and what was seen, each by its precision.
+    /// Prior and measurement, weighted by their precisions.
     pub(super) fn combined(&self, known: Gaussian, seen: Option<Observation>) -> Gaussian {
         let log_stdv = known.stdv_pa.ln() + self.log_stdv_shift;
         let Some(seen) = seen else {

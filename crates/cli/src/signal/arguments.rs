@@ -73,7 +73,7 @@ impl RunArguments {
     }
 }
 
-/// What is written.
+/// Format that is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// SLOW5 text
@@ -202,7 +202,7 @@ pub(crate) fn format_of_name(path: &Path) -> Result<Option<Format>, UsageError> 
     }
 }
 
-/// Where the output goes, and how it is written.
+/// Output and its format.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArguments {

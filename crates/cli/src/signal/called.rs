@@ -9,7 +9,8 @@ use seqloom_report::run::core_hours;
 use seqloom_runtime::machine;
 use seqloom_terminal::error::Bug;
 
-use super::calling::{CallArguments, Job};
+use super::call_arguments::CallArguments;
+use super::calling::Job;
 use super::error::NothingCalled;
 use super::pass::{Pass, Spent};
 
@@ -28,7 +29,7 @@ pub(super) fn refuse_nothing(account: &CallAccount) -> Result<(), NothingCalled>
     }
 }
 
-/// What was called of one BAM.
+/// Counts of the calls of one BAM.
 #[derive(Clone, Copy)]
 pub(super) struct Called<'a> {
     pub(super) arguments: &'a CallArguments,

@@ -3,12 +3,12 @@
 
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use seqloom_calling::events::ReadOptions;
 use seqloom_calling::flow::{
     self, CallInputs, CallOptions, CallTimes, CallTotals, Committed, Filter, HardClips, ReadKernel,
-    ReadSequences, Region, SignalFiles, Skip,
+    ReadSequences, SignalFiles, Skip,
 };
 use seqloom_calling::pore_model::PoreModel;
 use seqloom_format::bam::{Header, RecordRef};
@@ -20,15 +20,14 @@ use seqloom_signal::flow::inputs;
 use seqloom_signal::store::index_path;
 use seqloom_terminal::UsageError;
 
-use super::arguments::RunArguments;
+use super::call_arguments::CallArguments;
 use super::calling_inputs::{Opened, match_contigs, open_alignments, open_sequences, open_signals};
 use super::error::PassError;
 use super::model::{GivenModel, Molecules, nucleotide_model};
 use super::pass::Pass;
-use crate::output::arguments::memory_size;
 use crate::output::run::{beyond_address_space, default_memory, within_address_space};
 
-/// What the program itself takes: code, models, buffers of the reader and of the output.
+/// Memory of the program itself: code, models, buffers of the reader and of the output.
 const OWN_BYTES: u64 = 96 << 20;
 
 /// Least memory for the reads that a worker has in hand: one of 10,000 bases.
@@ -37,94 +36,10 @@ const WORKER_BYTES: u64 = 8 << 20;
 /// Least memory for the records and results that wait.
 const WINDOW_BYTES: u64 = 32 << 20;
 
-/// Inputs of a call, and how it runs.
-#[derive(Debug, Clone, clap::Args)]
-pub(super) struct CallArguments {
-    /// Aligned reads, sorted by coordinate: BAM, CRAM or SAM
-    #[arg(short, long, value_name = "FILE")]
-    pub(super) bam: PathBuf,
-    /// Reference that they are aligned to: FASTA, plain or BGZF; read by region
-    #[arg(short = 'g', long, visible_alias = "genome", value_name = "FASTA")]
-    pub(super) reference: PathBuf,
-    /// The reads as they were basecalled: FASTA or FASTQ [default: their bases in the BAM]
-    #[arg(short, long, value_name = "FILE")]
-    pub(super) reads: Option<PathBuf>,
-    /// Their signal: SLOW5, BLOW5, FAST5 or POD5 files, or folders of them
-    #[arg(short, long, value_name = "FILE", required = true, num_args = 1..)]
-    pub(super) signal: Vec<PathBuf>,
-    /// Output file; `-` is standard output
-    #[arg(short, long, value_name = "FILE", default_value = "-")]
-    pub(super) output: PathBuf,
-    #[command(flatten)]
-    alignments: AlignmentArguments,
-    /// Pore model of the four bases: text as nanopolish, f5c and ONT have it, or Uncalled4's .npz
-    /// [default: nanopolish's for R9.4.1: 6-mers of DNA, 5-mers of RNA]
-    #[arg(long, value_name = "FILE")]
-    kmer_model: Option<PathBuf>,
-    /// Standard deviation of all levels, in picoampere, for a --kmer-model that has none
-    #[arg(long, value_name = "PA", requires = "kmer_model", value_parser = deviation)]
-    level_stdv: Option<f64>,
-    /// Memory of the whole process [default: three quarters of what there is]
-    #[arg(short, long, value_name = "SIZE", help_heading = "Run", value_parser = memory_size)]
-    memory: Option<ByteSize>,
-    /// Report of the run: counts, reads that were not called, time and memory
-    #[arg(long, value_name = "FILE", help_heading = "Run")]
-    pub(super) json: Option<PathBuf>,
-    #[command(flatten)]
-    pub(super) run: RunArguments,
-}
-
-impl CallArguments {
-    /// The region, as it was given.
-    pub(super) fn region(&self) -> Option<&str> {
-        self.alignments.region.as_deref()
-    }
-
-    /// The model of the four bases that was given.
-    pub(super) fn kmer_model(&self) -> Option<&Path> {
-        self.kmer_model.as_deref()
-    }
-}
-
-fn deviation(text: &str) -> Result<f64, String> {
-    let number = text.parse().ok().filter(|it: &f64| it.is_normal() && *it > 0.0);
-    number.ok_or_else(|| "must be a number above 0".to_owned())
-}
-
-/// Which alignments are called.
-#[derive(Debug, Clone, clap::Args)]
-struct AlignmentArguments {
-    /// Only this region of the reference; positions count from 1, both ends are part of it. A BAM
-    /// that has an index is read from where it begins
-    #[arg(short = 'w', long, value_name = "NAME[:FIRST-LAST]")]
-    region: Option<String>,
-    /// Lowest mapping quality
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    min_mapq: u8,
-    /// Call secondary alignments, too
-    #[arg(long)]
-    secondary: bool,
-    /// Do not count bases that are clipped off a record: signal of another part of the read is
-    /// taken for it, as nanopolish and f5c take it. For comparisons with them
-    #[arg(long)]
-    forget_hard_clips: bool,
-}
-
-impl AlignmentArguments {
-    fn filter(&self, region: Option<Region>) -> Filter {
-        let (min_mapping_quality, has_secondary) = (self.min_mapq, self.secondary);
-        Filter { min_mapping_quality, region, has_secondary }
-    }
-
-    fn hard_clips(&self) -> HardClips {
-        if self.forget_hard_clips { HardClips::Forgotten } else { HardClips::Counted }
-    }
-}
-
 /// Files that only one of the commands has, as they are given.
 pub(super) struct OwnFiles<'a> {
     pub(super) inputs: &'a [&'a PathBuf],
-    /// What the command line calls them, and where they go.
+    /// Options and paths of outputs.
     pub(super) outputs: &'a [(&'a str, Option<&'a PathBuf>)],
 }
 
@@ -169,14 +84,13 @@ impl Job {
         let block_bytes = (limit.0 / 256).clamp(64 << 10, 1 << 20);
         let Opened { alignments, read_bytes, region } =
             open_alignments(arguments, limit, block_bytes, pass)?;
-        let which = &arguments.alignments;
         let reference = IndexedFasta::open(&arguments.reference)?;
         if let Some(index) = reference.old_index() {
             pass.warn(&format!("{} is older than its file, but fits it", index.display()));
         }
         let header = &alignments.headers()[0];
         let contigs = match_contigs(pass, header, &reference, &arguments.bam)?;
-        let kmer_model = arguments.kmer_model.as_deref();
+        let kmer_model = arguments.kmer_model();
         let given = kmer_model.map(|path| GivenModel { path, stdv_pa: arguments.level_stdv });
         let (signals, chemistry) = open_signals(found, pass)?;
         let (mut nucleotides, is_rna) = nucleotide_model(given, chemistry.as_ref(), takes)?;
@@ -191,9 +105,9 @@ impl Job {
             contigs,
             sequences,
             signals,
-            filter: which.filter(region.as_ref().map(|it| it.region)),
-            hard_clips: which.hard_clips(),
-            region: region.map(|it| it.bases),
+            filter: arguments.filter(region),
+            hard_clips: arguments.hard_clips(),
+            region: region.map(|it| it.start..=it.end - 1),
             memory_bytes,
             reserved_bytes: held,
             limit,
@@ -221,7 +135,7 @@ impl Job {
     /// Leaves `bytes` of the memory to `what`, besides the names and places of the reads.
     ///
     /// # Errors
-    /// What is left is too little.
+    /// Too little memory is left.
     pub(super) fn reserve(
         &mut self,
         bytes: u64,

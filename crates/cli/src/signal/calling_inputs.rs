@@ -3,31 +3,33 @@
 use std::path::{Path, PathBuf};
 
 use seqloom_calling::flow::{
-    ListFiles, ReadSequences, ScanFiles, SignalFiles, SignalFilesBuilder, SignalOptions,
+    ListFiles, ReadSequences, Region, ScanFiles, SignalFiles, SignalFilesBuilder, SignalOptions,
 };
 use seqloom_calling::pore_model::Chemistry;
 use seqloom_format::bam::Header;
-use seqloom_io::IndexedFasta;
+use seqloom_format::index::IndexedRegion;
 use seqloom_io::alignments::{AlignmentOptions, AlignmentSource};
 use seqloom_io::reference::ReferenceError;
+use seqloom_io::{AlignmentIndex, IndexedFasta};
 use seqloom_runtime::memory::ByteSize;
 use seqloom_signal::flow::inputs::Inputs;
 use seqloom_signal::flow::{Input, Numbers, Sequential};
 use seqloom_signal::operations::Locate;
+use seqloom_terminal::error::Bug;
 
-use super::calling::CallArguments;
+use super::call_arguments::CallArguments;
 use super::error::PassError;
 use super::model::one_chemistry;
 use super::pass::Pass;
-use super::region::{self, RequestedRegion};
 use crate::cram_input::{self, Held, waiting_bytes};
+use crate::region;
 
 /// The aligned reads, at their first record.
 pub(super) struct Opened {
     pub(super) alignments: AlignmentSource,
-    /// What reading takes.
+    /// Memory of reading.
     pub(super) read_bytes: u64,
-    pub(super) region: Option<RequestedRegion>,
+    pub(super) region: Option<Region>,
 }
 
 pub(super) fn open_alignments(
@@ -47,12 +49,38 @@ pub(super) fn open_alignments(
     let fasta = Some(arguments.reference.as_path());
     let read_bytes = cram_input::refer(&mut alignments, fasta, &Held::default())?
         + waiting_bytes(cram_input::container_bytes(&alignments), pass.threads);
-    let parse = |it| region::parse(it, &alignments.headers()[0]);
+    let parse = |it| region::parse("--region", it, &alignments.headers()[0]);
     let region = arguments.region().map(parse).transpose()?;
-    if let Some(requested) = &region {
-        region::go_to(&mut alignments, requested, pass)?;
+    if let Some(region) = &region {
+        go_to(&mut alignments, region, pass)?;
     }
     Ok(Opened { alignments, read_bytes, region })
+}
+
+/// Has the file read from where the region's records begin, if it has an index. The reader stops by
+/// itself after the region.
+fn go_to(
+    alignments: &mut AlignmentSource,
+    region: &Region,
+    pass: &Pass<'_>,
+) -> seqloom_terminal::Result<()> {
+    let bam = alignments.path(0).display().to_string();
+    let find = || AlignmentIndex::find(alignments.path(0), alignments.format(0));
+    let Some(index) = alignments.can_start_anywhere(0).then(find).flatten() else {
+        pass.info(&format!("{bam} has no index: it is read from its start to find the region"));
+        return Ok(());
+    };
+    if index.is_older() {
+        let index = index.path().display();
+        pass.warn(&format!("{index} is older than {bam}, which is therefore read from its start"));
+        return Ok(());
+    }
+    let start = index.first_start(&IndexedRegion {
+        reference_count: alignments.headers()[0].references().len(),
+        reference: usize::try_from(region.reference_id).map_err(Bug::new)?,
+        bases: region.start..region.end,
+    })?;
+    Ok(alignments.start_at(0, start)?)
 }
 
 /// Which sequence of the FASTA each one of the header is.

@@ -71,11 +71,11 @@ pub(super) struct BamSink {
     index: Option<Entries>,
 }
 
-/// What the index will hold.
+/// Entries of the index.
 struct Entries {
     format: IndexFormat,
     all: IndexBuilder,
-    /// Those of records that begin in the block that waits.
+    /// Entries of records that begin in the block that waits.
     waiting: IndexFragment,
 }
 

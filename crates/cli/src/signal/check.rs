@@ -98,7 +98,7 @@ fn quick_check(store: &Arc<dyn SignalStore>) -> Result<Option<Fault>, StoreError
     first_fault(store.as_ref())
 }
 
-/// What is wrong with the first read of a file.
+/// Problem of the first read of a file.
 pub(super) fn first_fault(store: &dyn SignalStore) -> Result<Option<Fault>, StoreError> {
     let mut batch = FrameBatch::default();
     let mut read = SignalRead::default();
@@ -123,7 +123,7 @@ pub(super) struct DecodeAll<'a> {
 pub(super) struct DecodedReads {
     pub(super) tally: Tally,
     ids: Vec<u8>,
-    /// Where each id ends, and the read's place in the file.
+    /// End of each id, and place of the read in the file.
     places: Vec<(usize, u64)>,
 }
 

@@ -7,8 +7,9 @@ use seqloom_calling::flow::EventalignKernel;
 use seqloom_io::Publication;
 use seqloom_terminal::Console;
 
+use super::call_arguments::CallArguments;
 use super::called::{Called, refuse_nothing, tell};
-use super::calling::{CallArguments, Job, OwnFiles};
+use super::calling::{Job, OwnFiles};
 use super::calling_sinks::TextSink;
 use super::model::Molecules;
 use super::pass::Pass;

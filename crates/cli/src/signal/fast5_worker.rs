@@ -14,7 +14,7 @@ use seqloom_terminal::exit;
 /// Name of the hidden command.
 pub(crate) const NAME: &str = "__fast5-worker";
 
-/// What reads FAST5.
+/// Reader of FAST5.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Engine {
     /// The program's own reader

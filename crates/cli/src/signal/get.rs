@@ -81,7 +81,7 @@ fn read_ids(arguments: &GetArguments) -> seqloom_terminal::Result<Vec<Vec<u8>>> 
     Ok(lines.filter(|line| !line.is_empty()).map(<[u8]>::to_vec).collect())
 }
 
-/// Where the reads are; those that are not there end the run, or are left out.
+/// Places of the reads; those that are not there end the run, or are left out.
 fn locate(
     pass: &Pass<'_>,
     index: &ReadIndex,

@@ -49,7 +49,7 @@ impl Stage for OpenFiles<'_> {
     }
 }
 
-/// What becomes of a file that does not fit the others.
+/// Treatment of a file that does not fit the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unfit {
     /// Nothing is joined.

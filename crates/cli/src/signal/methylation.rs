@@ -14,8 +14,9 @@ use seqloom_io::sidecars::with_suffix;
 use seqloom_io::{AtomicFile, Publication};
 use seqloom_terminal::Console;
 
+use super::call_arguments::CallArguments;
 use super::called::{Called, refuse_nothing, tell};
-use super::calling::{CallArguments, Job, OwnFiles};
+use super::calling::{Job, OwnFiles};
 use super::calling_sinks::{BamSink, TextSink};
 use super::error::PassError;
 use super::model::{Molecules, bad_builtin, load_model};

@@ -3,6 +3,7 @@
 //! Each command is one file and one short function: source, stage, sink.
 
 mod arguments;
+mod call_arguments;
 mod called;
 mod calling;
 mod calling_inputs;
@@ -23,7 +24,6 @@ mod methylation;
 mod model;
 mod motif;
 mod pass;
-mod region;
 mod skim;
 mod split;
 mod stats;

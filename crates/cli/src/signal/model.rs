@@ -60,13 +60,13 @@ pub(super) fn one_chemistry(
 /// A model that was given.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct GivenModel<'a> {
-    /// Where it is.
+    /// Its file.
     pub(super) path: &'a Path,
     /// Standard deviation of its levels, if it has none.
     pub(super) stdv_pa: Option<f64>,
 }
 
-/// What a command takes.
+/// Molecules that a command takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Molecules {
     /// DNA only; what is done with it.

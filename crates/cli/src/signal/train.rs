@@ -12,8 +12,9 @@ use seqloom_calling::training::{
 use seqloom_io::Publication;
 use seqloom_terminal::{Console, UsageError};
 
+use super::call_arguments::CallArguments;
 use super::called::{Called, refuse_nothing, tell};
-use super::calling::{CallArguments, Job, OwnFiles};
+use super::calling::{Job, OwnFiles};
 use super::calling_sinks::TextSink;
 use super::error::PassError;
 use super::model::Molecules;
@@ -21,7 +22,7 @@ use super::motif::MotifName;
 use super::pass::Pass;
 use crate::same_file::refuse_one_file_as_both;
 
-/// What memory besides that of reads is for.
+/// Use of memory besides that of reads.
 const SUMS_TAKE: &str = "the model, its sums, and names and places of the reads take";
 
 /// Arguments of `seqloom signal train`.
@@ -76,7 +77,7 @@ struct Control {
     methylated: Option<Motif>,
 }
 
-/// What all rounds have in common.
+/// State of all rounds.
 struct Training {
     controls: [Control; 2],
     nucleotides: PoreModel,

@@ -21,7 +21,7 @@ use crate::text::{TextBuilder, TextType, utf8};
 /// MAPQ where there is none (SAM specification 1.4.5).
 const NO_MAPQ: u8 = 255;
 
-/// What is the same in all batches.
+/// Names of sequences and read groups, the same in all batches.
 pub(super) struct Names {
     references: Arc<StringArray>,
     read_groups: Arc<StringArray>,

@@ -1,16 +1,12 @@
-//! The columns that there are, and the schema of a table of them.
+//! The columns that there are.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
 use arrow_array::builder::MapFieldNames;
-use arrow_schema::{DataType, Field, Schema};
-use seqloom_format::bam::Header;
+use arrow_schema::{DataType, Field};
 
-use super::Requested;
-use crate::error::ColumnsError;
 use crate::text::TextType;
 
 /// A column of aligned reads. Positions are 0-based.
@@ -49,7 +45,7 @@ pub enum Column {
 }
 
 impl Column {
-    /// All of them, by their names.
+    /// All columns, by their names.
     const NAMES: [(Self, &'static str); 15] = [
         (Self::Name, "name"),
         (Self::Flag, "flag"),
@@ -68,13 +64,13 @@ impl Column {
         (Self::Tags, "tags"),
     ];
 
-    /// Those that are given where none are requested: what every record has.
+    /// Columns where none are requested: the fields that every record has.
     #[must_use]
     pub fn usual() -> Vec<Self> {
         Self::NAMES[..12].iter().map(|(column, _)| *column).collect()
     }
 
-    fn data_type(self, text: TextType) -> DataType {
+    pub(super) fn data_type(self, text: TextType) -> DataType {
         match self {
             Self::Name => text.data_type(),
             Self::Flag => DataType::UInt16,
@@ -91,7 +87,7 @@ impl Column {
         }
     }
 
-    fn is_nullable(self) -> bool {
+    pub(super) fn is_nullable(self) -> bool {
         !matches!(self, Self::Flag | Self::TemplateLength | Self::Tags)
     }
 }
@@ -133,56 +129,15 @@ fn map_type(text: TextType) -> DataType {
     DataType::Map(Arc::new(entries), false)
 }
 
-/// The schema: columns, then tags, each once. The header goes with it.
-pub(super) fn schema(requested: &Requested, header: &Header) -> Result<Schema, ColumnsError> {
-    let columns = requested.columns.iter().map(|column| {
-        Field::new(column.to_string(), column.data_type(requested.text), column.is_nullable())
-    });
-    let tags = requested
-        .tags
-        .iter()
-        .map(|tag| Field::new(tag.name(), tag.kind.data_type(requested.text), true));
-    let fields: Vec<Field> = columns.chain(tags).collect();
-    if fields.is_empty() {
-        return Err(ColumnsError::Requested("no column is requested".to_owned()));
-    }
-    for (at, field) in fields.iter().enumerate() {
-        if fields[..at].iter().any(|earlier| earlier.name() == field.name()) {
-            let problem = format!("column '{}' is requested twice", field.name());
-            return Err(ColumnsError::Requested(problem));
-        }
-    }
-    let metadata = HashMap::from([
-        ("sam_header".to_owned(), String::from_utf8_lossy(&header.text()).into_owned()),
-        ("coordinates".to_owned(), "0-based, end exclusive".to_owned()),
-    ]);
-    Ok(Schema::new(fields).with_metadata(metadata))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn columns_are_known_by_their_names_and_each_may_be_there_once() {
+    fn columns_are_known_by_their_names() {
         for (column, name) in Column::NAMES {
             assert_eq!((name.parse(), column.to_string().as_str()), (Ok(column), name));
         }
         assert!("names".parse::<Column>().unwrap_err().contains("template_length"));
-        let mut requested = Requested {
-            columns: Column::usual(),
-            tags: vec!["NM:i".parse().unwrap()],
-            text: TextType::Utf8,
-            require_flags: 0,
-            exclude_flags: 0,
-            min_mapq: 0,
-        };
-        let header = Header::parse(b"@SQ\tSN:c\tLN:9\n").unwrap();
-        let schema = schema(&requested, &header).unwrap();
-        assert_eq!(schema.fields().len(), 13);
-        assert_eq!(schema.metadata()["sam_header"], "@SQ\tSN:c\tLN:9\n");
-        requested.columns.push(Column::Name);
-        let refused = super::schema(&requested, &header).unwrap_err();
-        assert!(refused.to_string().contains("'name' is requested twice"));
     }
 }

@@ -4,6 +4,7 @@ mod arrays;
 mod builder;
 mod columns;
 mod regions;
+mod requested;
 mod table;
 mod tags;
 
@@ -16,33 +17,16 @@ use seqloom_io::{AlignmentIndex, RecordStart};
 
 pub use self::columns::Column;
 pub use self::regions::Region;
+pub use self::requested::Requested;
 pub use self::tags::TagColumn;
 
 use self::regions::Regions;
 use self::table::{AlignmentTable, Chunk};
 use crate::error::ColumnsError;
 use crate::flow::{self, Destination, Totals};
-use crate::text::TextType;
 
 /// More regions than this are read in one chunk: each chunk opens the file once more.
 const MOST_CHUNKS: usize = 16;
-
-/// What is requested of aligned reads.
-#[derive(Debug, Clone)]
-pub struct Requested {
-    /// Columns, in order.
-    pub columns: Vec<Column>,
-    /// Columns of tags after them.
-    pub tags: Vec<TagColumn>,
-    /// How text is given.
-    pub text: TextType,
-    /// Bits of FLAG that records must have.
-    pub require_flags: u16,
-    /// Bits of FLAG that records must not have.
-    pub exclude_flags: u16,
-    /// Least MAPQ.
-    pub min_mapq: u8,
-}
 
 /// Inputs whose headers have the same sequences.
 pub struct Alignments {
@@ -55,7 +39,7 @@ impl Alignments {
     /// Opens inputs, `-` being standard input.
     ///
     /// # Errors
-    /// What is wrong with one of them.
+    /// An input that cannot be opened.
     pub fn open(inputs: &[PathBuf], options: AlignmentOptions) -> Result<Self, ColumnsError> {
         if inputs.is_empty() {
             return Err(AlignmentError::NoInput.into());
@@ -90,7 +74,7 @@ impl Alignments {
     /// Shows each input that is read to `show`, before anything is.
     ///
     /// # Errors
-    /// Those of `show`.
+    /// Errors of `show`.
     pub fn each_source<E>(
         &mut self,
         mut show: impl FnMut(&mut AlignmentSource) -> Result<(), E>,

@@ -19,7 +19,6 @@ use seqloom_runtime::schedule::Fetch;
 
 use super::Requested;
 use super::builder::{Builders, Names};
-use super::columns::schema;
 use super::regions::{Region, Regions};
 use crate::error::ColumnsError;
 use crate::flow::{Block, Piece, Rest, Table};
@@ -29,7 +28,7 @@ pub(super) struct Chunk {
     source: AlignmentSource,
     /// The regions whose records are taken here.
     own: Range<usize>,
-    /// Where no such record begins any more, in an input that is sorted.
+    /// Place from which no such record starts, in an input that is sorted.
     end: Option<(i32, i64)>,
 }
 
@@ -39,7 +38,7 @@ impl Chunk {
         Self { source, own: 0..0, end: None }
     }
 
-    /// The same with other bounds.
+    /// This chunk with other bounds.
     pub(super) fn of_regions(self, own: Range<usize>, end: Option<(i32, i64)>) -> Self {
         Self { own, end, ..self }
     }
@@ -68,7 +67,7 @@ impl Chunk {
         &mut self.source
     }
 
-    /// What records of CRAM refer to.
+    /// Reference of the records of CRAM.
     pub(super) fn referred(&self) -> Option<(InputBases, PathBuf)> {
         self.source.referred(0)
     }
@@ -88,7 +87,7 @@ impl Chunk {
 /// A record of a block that is a row.
 #[derive(Debug, Clone, Copy)]
 struct Row {
-    /// Where it begins, its length included.
+    /// Its start, its length included.
     start: u32,
     /// Records of the block before it.
     ordinal: u32,
@@ -206,7 +205,7 @@ impl<'a> AlignmentTable<'a> {
             min_mapq: requested.min_mapq,
             regions,
         };
-        let schema = Arc::new(schema(requested, header)?);
+        let schema = Arc::new(requested.schema(header)?);
         Ok(Self { chunks, filter, requested, schema, names, turn: AtomicUsize::new(0) })
     }
 

@@ -20,7 +20,7 @@ pub struct TagColumn {
     pub(super) kind: TagKind,
 }
 
-/// What values a column of a tag has.
+/// Type of the values of a tag's column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TagKind {
     /// `A`
@@ -53,8 +53,8 @@ impl FromStr for TagColumn {
     fn from_str(text: &str) -> Result<Self, String> {
         let refuse = || {
             format!(
-                "'{text}' is no tag with its type, such as NM:i, RG:Z or ML:B:C; types are A, i, \
-                 f, d, Z, H, and B: with one of c, C, s, S, i, I and f"
+                "'{text}' is not a tag with its type, such as NM:i, RG:Z or ML:B:C; types are A, \
+                 i, f, d, Z, H, and B: with one of c, C, s, S, i, I and f"
             )
         };
         let (&[t0, t1, b':'], kind) = text.as_bytes().split_first_chunk().ok_or_else(refuse)?

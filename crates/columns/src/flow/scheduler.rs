@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use seqloom_runtime::schedule::{Fetch, Fetches, Idle};
 
-use super::{Block, Limits, Piece, Rest, Table, most_in_flight};
+use super::limits::{Limits, most_in_flight};
+use super::table::{Block, Piece, Rest, Table};
 use crate::error::ColumnsError;
 
 /// Blocks, per worker, that are being fetched or wait for a block before them.
@@ -37,7 +38,7 @@ pub(super) struct Scheduler<'a, T: Table> {
     check: T::Check,
     batch_rows: usize,
     batch_bytes: u64,
-    /// What blocks may hold.
+    /// Most memory of blocks.
     blocks_bytes: u64,
     /// Batches that may be built or wait for their turn.
     most_in_flight: usize,

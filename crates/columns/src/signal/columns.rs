@@ -24,7 +24,7 @@ pub(super) enum Column {
     Auxiliary(usize),
 }
 
-/// What every read has, by name.
+/// Columns that every read has.
 const COMMON: [(Column, &str); 8] = [
     (Column::ReadId, "read_id"),
     (Column::ReadGroup, "read_group"),
@@ -41,7 +41,7 @@ pub(super) struct Columns {
     pub(super) requested: Vec<Column>,
     /// Fields of all files.
     pub(super) fields: Vec<AuxiliaryField>,
-    /// Where each file has each of them.
+    /// Index of each of them in each file.
     pub(super) places: Vec<Vec<Option<usize>>>,
     pub(super) schema: Arc<Schema>,
 }

@@ -18,12 +18,12 @@ use crate::error::ColumnsError;
 use crate::flow::{Block, Piece, Rest, Table};
 use crate::text::utf8;
 
-/// What a read becomes, per stored byte: samples are packed to about a third.
+/// Bytes of a read in columns, per stored byte: samples are packed to about a third.
 const INFLATED: u64 = 3;
 /// What is expected of a read of a format that does not say how large its reads are. Reads of DNA
 /// have about a hundred thousand samples.
 const TYPICAL_BYTES: u64 = 256 << 10;
-/// What is expected of a read whose samples are not requested.
+/// Expected bytes of a read whose samples are not requested.
 const BARE_BYTES: u64 = 1 << 10;
 
 /// See [`Table`].

@@ -143,7 +143,7 @@ fn write_whole_columns(
     write_columns(out, &keys, &columns)
 }
 
-/// What is above the metrics.
+/// Lines above the metrics.
 #[derive(Debug, Clone, Copy)]
 pub struct Heading<'a> {
     /// The command line, which is written on one line.

@@ -48,11 +48,11 @@ pub struct Findings<'a> {
     pub duplicates: Option<DuplicateFindings<'a>>,
     /// The table that was counted or applied.
     pub recalibration: Option<&'a QualityRows>,
-    /// What became of the qualities of records, where they were recalibrated.
+    /// Outcomes of recalibration.
     pub applied: Option<&'a AppliedCounts>,
 }
 
-/// What marking found.
+/// Findings of duplicate marking.
 pub struct DuplicateFindings<'a> {
     /// By library.
     pub rows: &'a [DuplicationMetrics],
@@ -121,7 +121,7 @@ fn line(name: &str, points: impl Iterator<Item = Point>) -> Line {
     Line { name: name.to_owned(), points: points.filter(|point| point.y.is_finite()).collect() }
 }
 
-/// What the axes of a plot are.
+/// Labels of the axes of a plot.
 #[derive(Clone, Copy)]
 struct Axes {
     x: &'static str,
@@ -134,7 +134,7 @@ fn plot(title: &str, axes: Axes, lines: Vec<Line>) -> Option<(Plot, Style<'stati
     Some((Plot { title, x, y, lines }, Style { filled, ..LINES }))
 }
 
-/// The same as bars, where there are not too many: a line of counts of whole numbers.
+/// Bars of counts of whole numbers, where there are not too many.
 fn as_bars(mut figure: Figure) -> Figure {
     if let Some((plot, style)) = &mut figure.plot {
         let most = plot.lines.iter().flat_map(|line| &line.points).map(|point| point.x);
@@ -143,7 +143,7 @@ fn as_bars(mut figure: Figure) -> Figure {
     figure
 }
 
-/// What is not there, and why.
+/// A section without numbers, with the reason.
 fn absent(title: &'static str, why: &str) -> Section {
     Section { title, note: format!("Not here: {why}."), figures: Vec::new() }
 }

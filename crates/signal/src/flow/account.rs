@@ -13,7 +13,7 @@ pub struct Fault {
     pub path: Arc<Path>,
     /// Id of the read, where that much could be read.
     pub read_id: Option<Vec<u8>>,
-    /// Where the record begins in the file, for formats that have records.
+    /// Start of the record in the file, for formats that have records.
     pub offset: Option<u64>,
     /// The problem.
     pub reason: String,
@@ -33,7 +33,7 @@ pub enum Loss {
 }
 
 impl Fault {
-    /// Where it is.
+    /// Its place.
     #[must_use]
     pub fn place(&self) -> Place {
         Place {

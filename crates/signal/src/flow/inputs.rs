@@ -30,7 +30,7 @@ pub enum InputsError {
     Empty {
         /// The folder.
         path: PathBuf,
-        /// What the names of its files should end in.
+        /// Suffixes of files of signal.
         suffixes: String,
     },
 }

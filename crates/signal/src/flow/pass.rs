@@ -25,7 +25,7 @@ use crate::store::{DecodeScratch, Frame, FrameBatch, ReadError, SignalStore, Sto
 /// its turn, so that a slow batch does not idle the others at once.
 pub(crate) const AHEAD_PER_WORKER: usize = 2;
 
-/// Where the time of a pass went, summed over workers.
+/// Time of the parts of a pass, summed over workers.
 #[derive(Debug, Default)]
 pub struct Components {
     /// Opening files and reading their headers.
@@ -64,7 +64,7 @@ pub struct StoredRead<'a> {
     pub store: &'a dyn SignalStore,
     /// The batch that it came in.
     pub batch: &'a FrameBatch,
-    /// Where it is.
+    /// Its frame.
     pub frame: &'a Frame,
 }
 
@@ -102,7 +102,7 @@ impl StoredRead<'_> {
     }
 }
 
-/// Where batches come from.
+/// Source of batches.
 pub trait BatchSource: Send {
     /// Fills `work`; `false` when there is nothing more.
     ///
@@ -111,9 +111,9 @@ pub trait BatchSource: Send {
     fn next(&mut self, work: &mut Work, components: &Components) -> Result<bool, StoreError>;
 }
 
-/// What is done with a batch, by one worker.
+/// Work on a batch, by one worker.
 pub trait Stage: Sync {
-    /// What a worker keeps from batch to batch.
+    /// Working memory, kept from batch to batch.
     type Scratch;
     /// What a batch becomes. Recycled: `process` is given one that holds an earlier result.
     type Output: Default + Send;
@@ -143,13 +143,13 @@ struct Supply<B> {
 pub struct PassOptions<'a> {
     /// Workers.
     pub threads: NonZeroUsize,
-    /// Where time is booked.
+    /// Time of the components.
     pub components: &'a Components,
     /// Progress and interrupts.
     pub watch: Watch<'a>,
 }
 
-/// What the workers of a pass share.
+/// State that the workers of a pass share.
 struct Pass<'a, B, S: Stage, C, E> {
     stage: &'a S,
     components: &'a Components,
@@ -274,7 +274,7 @@ fn fetch(work: &mut Work, components: &Components) -> Result<(), StoreError> {
 pub struct Tally {
     /// Reads that could be read.
     pub reads: u64,
-    /// What could not.
+    /// Faults of the others.
     pub faults: Vec<Fault>,
 }
 

@@ -58,7 +58,7 @@ impl Sequential {
     }
 }
 
-/// What is wrong with a whole file, as a fault.
+/// Error of a whole file, as a fault.
 #[must_use]
 pub fn file_fault(error: StoreError) -> Fault {
     let path = error.path();

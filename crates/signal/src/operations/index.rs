@@ -8,7 +8,7 @@ use crate::store::{DecodeScratch, ReadIndex};
 
 /// See the module documentation.
 pub struct Locate<'a> {
-    /// Where time is booked.
+    /// Time of the components.
     pub components: &'a Components,
 }
 
@@ -17,7 +17,7 @@ pub struct Locate<'a> {
 pub struct Located {
     names: Vec<u8>,
     places: Vec<(usize, Location)>,
-    /// What was read and lost.
+    /// Reads and faults.
     pub tally: Tally,
 }
 

@@ -41,7 +41,7 @@ impl RunError for UnionError {
     }
 }
 
-/// What does not fit.
+/// Why a header does not fit the others.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Misfit {
     /// A read group has no `run_id`.
@@ -78,7 +78,7 @@ pub enum Misfit {
     },
 }
 
-/// What becomes of attributes that differ between files of the same run.
+/// Treatment of attributes that differ between files of the same run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Differences {
     /// They are an error.
@@ -90,12 +90,12 @@ pub enum Differences {
     First,
 }
 
-/// What is kept and what is tolerated.
+/// Options of a union.
 #[derive(Debug, Clone, Copy)]
 pub struct UnionOptions {
     /// Keep auxiliary fields.
     pub keep_auxiliary: bool,
-    /// What becomes of attributes that differ within a run.
+    /// Treatment of attributes that differ within a run.
     pub differences: Differences,
     /// Keep auxiliary fields in the order in which they are met, as `slow5tools f2s` does.
     pub keep_order: bool,
@@ -116,7 +116,7 @@ pub struct HeaderUnion {
     met: Vec<Vec<u8>>,
     /// Read groups of the last file added; files of one run share them.
     last_groups: Arc<[u32]>,
-    /// What was tolerated.
+    /// Tolerated differences.
     warnings: Vec<String>,
 }
 

@@ -15,16 +15,16 @@ const SAMPLES_COLUMN: usize = 6;
 pub struct Skim<'a> {
     /// Header of the file.
     pub header: &'a SignalHeader,
-    /// Where time is booked.
+    /// Time of the components.
     pub components: &'a Components,
 }
 
 /// The lines of a batch.
 #[derive(Debug, Default)]
 pub struct Skimmed {
-    /// All of them, one after the other.
+    /// All lines, one after the other.
     pub text: Vec<u8>,
-    /// What was read and lost.
+    /// Reads and faults.
     pub tally: Tally,
 }
 

@@ -86,13 +86,13 @@ pub struct Transcode<'a> {
 /// One record of [`Encoded`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EncodedRead {
-    /// Where it ends; it begins where the one before ends.
+    /// Its end; it begins where the one before ends.
     pub end: usize,
     /// Read group in the input.
     pub group: u32,
     /// Categories, for [`Route::ByCategory`]: a range of [`Encoded::categories`].
     pub categories: Range<u32>,
-    /// Where its id ends in those of the batch, and its hashes, where reads are compared.
+    /// End of its id in those of the batch, and its hashes, where reads are compared.
     identity: (usize, Content),
 }
 
@@ -153,7 +153,7 @@ impl Encoded {
     }
 }
 
-/// What is known of a read before it is encoded.
+/// Fields of a read that are known before it is encoded.
 struct Prepared {
     group: u32,
     categories: Range<u32>,
@@ -161,7 +161,7 @@ struct Prepared {
     is_same: bool,
 }
 
-/// What a worker keeps between batches.
+/// Working memory, kept between batches.
 #[derive(Default)]
 pub struct Scratch {
     decode: DecodeScratch,

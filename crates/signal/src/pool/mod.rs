@@ -261,7 +261,7 @@ impl PooledFile {
     /// not to be lost because somebody killed a process.
     ///
     /// # Errors
-    /// What is wrong with the file, or with the pool.
+    /// Problem of the file, or of the pool.
     pub(crate) fn open(
         pool: &Arc<Fast5Pool>,
         path: &Path,
@@ -289,7 +289,7 @@ impl PooledFile {
         Ok(Self { pool, number, path, options, header, header_bytes, names })
     }
 
-    /// What all reads have in common.
+    /// Header of all reads.
     pub(crate) fn header(&self) -> &SignalHeader {
         &self.header
     }
@@ -307,7 +307,7 @@ impl PooledFile {
     /// Has a worker read one read.
     ///
     /// # Errors
-    /// What is wrong with it, or what became of the worker.
+    /// Problem of the read, or of the worker.
     pub(crate) fn read(&self, index: usize, read: &mut SignalRead) -> Result<(), String> {
         let outcome = self.pool.with_worker(self.number, |worker| {
             if worker.file != Some(self.number) {

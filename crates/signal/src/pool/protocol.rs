@@ -40,7 +40,7 @@ pub(super) enum Request<'a> {
     Read { index: u64 },
 }
 
-/// What a worker answers.
+/// Answer of a worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Reply<'a> {
     /// The file's header, and [`append_names`] of its reads.

@@ -84,7 +84,7 @@ pub fn run<E: OpenByPath>(options: WorkerOptions) -> Result<(), WorkerError> {
     serve::<E>(input, output, &shared)
 }
 
-/// What a worker keeps between requests.
+/// Working memory, kept between requests.
 struct Server<'a, E: Engine> {
     shared: &'a File,
     file: Option<Fast5File<E>>,

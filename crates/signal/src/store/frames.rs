@@ -13,10 +13,10 @@ pub(super) const PREFIX_BYTES: u64 = binary::LENGTH_BYTES as u64;
 /// Longest line that is read, as for records of BLOW5: far beyond any read.
 pub(crate) const MAX_LINE_BYTES: u64 = MAX_BODY_BYTES as u64;
 
-/// What makes the rest of a file unreadable, or one record of it.
+/// Why the rest of a file is unreadable, or one record of it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum FrameDefect {
-    /// What is there is no record of BLOW5.
+    /// The bytes are not a record of BLOW5.
     #[error(transparent)]
     Record(#[from] FrameError),
     /// The last line of a SLOW5 file has no line feed.

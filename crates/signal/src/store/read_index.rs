@@ -122,7 +122,7 @@ impl ReadIndex {
         (count, example.map(DuplicateReadId))
     }
 
-    /// Where a read is that is there twice; no file is so large.
+    /// Place of a read that is there twice; no file is so large.
     pub const TWICE: Location = Location { offset: TWICE.offset, size_bytes: TWICE.size_bytes };
 
     /// Bytes that the index holds.

@@ -4,18 +4,17 @@ use std::io;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use seqloom_format::ReadAt;
 use seqloom_format::signal::{SignalHeader, SignalRead, read_id};
-use seqloom_format::slow5::binary::{END_OF_FILE, RecordDecoder};
+use seqloom_format::slow5::binary::END_OF_FILE;
 use seqloom_format::slow5::{Compression, header, text};
 
 use super::frames::{self, Found, PREFIX_BYTES};
-use super::{Cursor, Frame, FrameBatch, ReadError, SignalStore, StoreError, StoreFormat};
+use super::{
+    Cursor, DecodeScratch, Frame, FrameBatch, ReadError, SignalStore, StoreError, StoreFormat,
+};
 use crate::flow::account::{Fault, Loss};
-use crate::store::fast5::Fast5Scratch;
-use crate::store::pod5::Pod5Scratch;
 
 /// Bytes read at once: some dozens of compressed reads, so that many workers find work in a small
 /// file, and few enough calls that framing stays cheap.
@@ -35,30 +34,6 @@ const MAX_GAP_BYTES: u64 = 64 << 10;
 
 /// Most bytes read with one call when records are fetched.
 const MAX_RUN_BYTES: u64 = 8 << 20;
-
-/// What a worker keeps between reads, for files of any kind.
-#[derive(Default)]
-pub struct DecodeScratch {
-    blow5: Option<(Compression, RecordDecoder)>,
-    pub(super) fast5: Fast5Scratch,
-    pub(super) pod5: Pod5Scratch,
-}
-
-impl DecodeScratch {
-    /// Time spent inflating records since the last call.
-    pub fn take_inflate_time(&mut self) -> Duration {
-        self.blow5.as_mut().map(|(_, decoder)| decoder.take_inflate_time()).unwrap_or_default()
-    }
-
-    fn blow5(&mut self, compression: Compression) -> Result<&mut RecordDecoder, ReadError> {
-        let kept = self.blow5.take().filter(|(of, _)| *of == compression);
-        let decoder = match kept {
-            Some((_, decoder)) => decoder,
-            None => RecordDecoder::new(compression).map_err(ReadError::new)?,
-        };
-        Ok(&mut self.blow5.insert((compression, decoder)).1)
-    }
-}
 
 /// A SLOW5 or BLOW5 file.
 pub(crate) struct RecordFile {

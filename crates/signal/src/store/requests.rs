@@ -15,10 +15,10 @@ const MAX_WINDOW_BYTES: u64 = 8 << 20;
 /// Windows that each worker should get at least, so that all have work till the end.
 const WINDOWS_PER_WORKER: usize = 8;
 
-/// Where a requested read is stored.
+/// Place of a requested read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Location {
-    /// Where its record begins; its index for formats without records.
+    /// Start of its record; its index for formats without records.
     pub offset: u64,
     /// Bytes of its record.
     pub size_bytes: u64,

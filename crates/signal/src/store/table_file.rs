@@ -66,7 +66,7 @@ impl ReadTable for Fast5File {
 
 /// A FAST5 file that is not read by this crate's threads: its reads, whoever gets them.
 pub trait Fast5Table: Send + Sync {
-    /// What the file says of all its reads.
+    /// Header of all its reads.
     fn header(&self) -> &SignalHeader;
     /// How many reads it has.
     fn reads(&self) -> usize;

@@ -14,6 +14,7 @@
 //! have steps of 0.004, so that roundings decide often.
 
 mod band_path;
+mod banded;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 mod operands;
@@ -26,21 +27,11 @@ mod trace;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-use super::Scaling;
-use crate::pore_model::PoreModel;
+pub(crate) use banded::{AlignedPair, BANDWIDTH, BandedInput, MAX_SKIPPED_KMERS, NoAlignment};
 use operands::Operands;
 use trace::Trace;
 
-/// Cells of a band.
-pub(crate) const BANDWIDTH: usize = 100;
-/// The mean log-probability of events on their k-mers below which an alignment is none.
-pub(crate) const MIN_MEAN_LOG_EMISSION: f64 = -5.0;
-/// Most k-mers that may be skipped in a row.
-pub(crate) const MAX_SKIPPED_KMERS: u32 = 50;
-/// Log-probability of an event before or after the bases.
-const LOG_TRIM: f64 = -4.605_170_185_988_091;
-
-/// What computes the cells.
+/// Kernel that computes the cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kernel {
     /// Sixteen cells at a time, a band kept in registers.
@@ -54,7 +45,7 @@ pub(crate) enum Kernel {
 }
 
 impl Kernel {
-    /// Those that this machine has, the fastest first.
+    /// Kernels that this machine has, the fastest first.
     pub(crate) fn available() -> impl Iterator<Item = Self> {
         let all = [Self::Avx512, Self::Avx2, Self::Neon, Self::Scalar];
         all.into_iter().filter(|kernel| kernel.is_available())
@@ -101,54 +92,9 @@ pub(crate) struct AlignScratch {
     trace: Trace,
 }
 
-/// An event on a k-mer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct AlignedPair {
-    /// K-mer of the read.
-    pub(crate) kmer: u32,
-    /// Event of the read.
-    pub(crate) event: u32,
-}
-
-/// Why an alignment is none. Each is "no alignment" to nanopolish and f5c.
-#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
-pub(crate) enum NoAlignment {
-    /// There is nothing to align, or more than 2^31 of it.
-    #[error("no events or no k-mers, or too many of them")]
-    Nothing,
-    /// A level or the scaling is infinite or no number.
-    #[error("a level is not finite")]
-    NotFinite,
-    /// No path to the last k-mer stayed in the band.
-    #[error("the band lost the last k-mer")]
-    Lost,
-    /// Events do not look like their k-mers.
-    #[error("the mean log-probability of events is below -5")]
-    Unlikely,
-    /// The path does not begin with the first k-mer.
-    #[error("the first k-mers have no events")]
-    NotSpanned,
-    /// Too many k-mers in a row are without events.
-    #[error("more than 50 k-mers in a row are skipped")]
-    Gap,
-}
-
-/// What is aligned: events, by their mean levels, to the k-mers of `ranks`.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct BandedInput<'a> {
-    /// Mean level of each event, in picoampere.
-    pub(crate) event_means_pa: &'a [f32],
-    /// The read's k-mers, by their ranks in the model.
-    pub(crate) ranks: &'a [u32],
-    /// Their levels.
-    pub(crate) model: &'a PoreModel,
-    /// From levels of the model to those of the read.
-    pub(crate) scaling: &'a Scaling,
-}
-
-/// Aligns events to k-mers. The pairs, in the order of both,
-/// replace those in `pairs`; k-mers follow each other without gaps, and an event that is on several
-/// k-mers belongs to the first of them.
+/// Aligns events to k-mers. The pairs, in the order of both, replace those in `pairs`; k-mers
+/// follow each other without gaps, and an event that is on several k-mers belongs to the first of
+/// them.
 ///
 /// # Errors
 /// [`NoAlignment`]; `pairs` then holds nothing of use.

@@ -1,7 +1,7 @@
 //! What all kernels read: events and k-mers laid out so that a band is a run of each, with
 //! borders that make every cell outside of the table impossible.
 
-use super::{BandedInput, LOG_TRIM, NoAlignment};
+use super::banded::{BandedInput, LOG_TRIM, NoAlignment};
 
 /// Cells that a kernel may compute, so that it ends with a whole vector; those from
 /// [`super::BANDWIDTH`] on mean nothing.
@@ -40,7 +40,7 @@ pub(super) struct Operands {
     pub(super) walls: Vec<f32>,
 }
 
-/// Where the operands of a band begin; [`LANES`] follow.
+/// Start of the operands of a band; [`LANES`] follow.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BandStart {
     /// In the events.

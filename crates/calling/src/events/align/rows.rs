@@ -36,9 +36,9 @@ pub(super) struct Inputs<'a> {
     pub(super) transitions: Transitions,
     /// The cells that a step comes from.
     pub(super) diagonal: &'a [f32; WIDTH],
-    /// Those that a stay comes from.
+    /// Cells that a stay comes from.
     pub(super) up: &'a [f32; WIDTH],
-    /// Those that a skip comes from.
+    /// Cells that a skip comes from.
     pub(super) left: &'a [f32; WIDTH],
 }
 

@@ -9,10 +9,10 @@ use seqloom_testkit::skip;
 use super::operands::Transitions;
 use super::trace::CellTrace;
 use super::*;
-use crate::events::Events;
 use crate::events::detect::{DetectOptions, DetectScratch, detect, samples_to_pa};
 use crate::events::scaling::from_moments;
-use crate::pore_model::builtin;
+use crate::events::{Events, Scaling};
+use crate::pore_model::{PoreModel, builtin};
 
 /// What is aligned.
 struct Problem {

@@ -1,7 +1,9 @@
 //! Where each cell's path came from, two bits a cell, and the way back through them.
 
+use super::banded::{
+    AlignedPair, BANDWIDTH, MAX_SKIPPED_KMERS, MIN_MEAN_LOG_EMISSION, NoAlignment,
+};
 use super::operands::Operands;
-use super::{AlignedPair, BANDWIDTH, MAX_SKIPPED_KMERS, MIN_MEAN_LOG_EMISSION, NoAlignment};
 
 /// Both bits of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +30,7 @@ impl BandTrace {
         self.skip[cell / 8] |= u8::from(skip) << (cell % 8);
     }
 
-    /// What is set of a cell.
+    /// Bits of a cell.
     pub(super) fn get(&self, cell: usize) -> CellTrace {
         let bit = |bits: &[u8; 16]| bits[cell / 8] >> (cell % 8) & 1 == 1;
         CellTrace { stay: bit(&self.stay), skip: bit(&self.skip) }

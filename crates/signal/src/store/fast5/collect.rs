@@ -47,7 +47,7 @@ pub struct Fast5Options {
 /// Attributes of a header, each with its one value.
 pub(super) type Attributes = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// What was found of one read, without its signal.
+/// Fields of one read, without its signal.
 #[derive(Debug, Default)]
 pub(super) struct ReadFields {
     pub(super) read_id: Vec<u8>,

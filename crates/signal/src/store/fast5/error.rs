@@ -20,7 +20,7 @@ pub struct Fast5Error {
 }
 
 impl Fast5Error {
-    /// What is wrong with a whole file, without its path.
+    /// Problem of a whole file, without its path.
     pub fn without_path(&self) -> String {
         let group = self.read.as_ref().map(|group| format!("group {group}: ")).unwrap_or_default();
         format!("{group}{}", self.problem)

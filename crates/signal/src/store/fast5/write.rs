@@ -58,7 +58,7 @@ const NOT_TAGS: [&str; 3] = ["file_type", "file_version", "pore_type"];
 /// Version of multi-read files that were made of single-read ones (ont_fast5_api).
 const FILE_VERSION: &[u8] = b"2.0";
 
-/// What cannot be written as FAST5.
+/// Why something cannot be written as FAST5.
 #[derive(Debug, thiserror::Error)]
 pub enum Fast5WriteError {
     /// FAST5 has one run in a file.
@@ -343,7 +343,7 @@ impl Fast5Writer {
     }
 }
 
-/// What an auxiliary field becomes.
+/// FAST5 attribute of an auxiliary field.
 fn column(field: &AuxiliaryField) -> Column {
     match KNOWN.iter().find(|(name, _)| *name == field.name) {
         Some((_, Kind::Number(number))) if !field.is_array => Column::Number(*number),

@@ -88,7 +88,7 @@ pub(crate) enum Pod5ReadError {
     /// Rows are missing, or too many.
     #[error("it has {found} samples in its rows of signal, but says {expected}")]
     SampleCount {
-        /// What the rows of its signal say.
+        /// Samples by the rows of its signal.
         found: u64,
         /// What the read says.
         expected: u64,

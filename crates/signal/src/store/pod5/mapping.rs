@@ -37,7 +37,7 @@ pub(super) enum Defect {
     TooManyAttributes,
 }
 
-/// What is the same for all reads of a run.
+/// Fields that all reads of a run share.
 #[derive(Debug, Clone, Copy)]
 struct SharedByRun {
     number: u32,
