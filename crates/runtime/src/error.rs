@@ -7,7 +7,7 @@
 use std::io;
 use std::path::Path;
 
-/// What kind of failure an error is.
+/// Kind of failure of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Class {
     /// The command line makes no sense, or its options do not fit the machine or each other.
@@ -18,7 +18,7 @@ pub enum Class {
     MissingInput,
     /// An output or a temporary file cannot be written, or read back.
     Output,
-    /// What a run wrote for itself or for another process of it is not what it wrote.
+    /// Data that a run wrote for itself, or for another process of it, is damaged.
     Damaged,
     /// The reader of the output has closed its pipe: not a failure.
     ClosedPipe,
@@ -32,7 +32,7 @@ pub enum Class {
 }
 
 impl Class {
-    /// That of a failure to open or read an input.
+    /// Class of a failure to open or read an input.
     #[must_use]
     pub fn of_input(error: &io::Error) -> Self {
         match error.kind() {
@@ -42,7 +42,7 @@ impl Class {
     }
 }
 
-/// Where something is wrong, as far as it is known.
+/// Place of an error, as far as it is known.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Place {
     /// The file.
@@ -64,25 +64,25 @@ impl Place {
         Self { file: Some(path.display().to_string()), ..Self::default() }
     }
 
-    /// The same place, at `record`, from 1.
+    /// This place with `record`, from 1.
     #[must_use]
     pub fn at_record(self, record: u64) -> Self {
         Self { record: Some(record), ..self }
     }
 
-    /// The same place, at the read or sequence `name`.
+    /// This place with the read or sequence `name`.
     #[must_use]
     pub fn at_name(self, name: &str) -> Self {
         Self { name: Some(name.to_owned()), ..self }
     }
 
-    /// The same place, at `line`, from 1.
+    /// This place with `line`, from 1.
     #[must_use]
     pub fn at_line(self, line: u64) -> Self {
         Self { line: Some(line), ..self }
     }
 
-    /// The same place, at `byte`, from 0.
+    /// This place with `byte`, from 0.
     #[must_use]
     pub fn at_byte(self, byte: u64) -> Self {
         Self { byte: Some(byte), ..self }
@@ -94,7 +94,7 @@ pub trait RunError: std::error::Error {
     /// Class of the failure.
     fn class(&self) -> Class;
 
-    /// Where it happened: that of the error that this one wraps, where that knows more.
+    /// Its place: that of the error that this one wraps, where that knows more.
     fn place(&self) -> Place {
         Place::default()
     }

@@ -15,7 +15,7 @@ use crate::pool::{self, Stopped, Watch};
 use crate::schedule::Idle;
 use crate::trace::{Stage, ThreadTimes};
 
-/// What all workers of a flow share: the scheduler, and the first failure.
+/// State that all workers of a flow share: the scheduler, and the first failure.
 #[derive(Debug)]
 pub struct Shared<S, E> {
     scheduler: Monitor<S>,
@@ -66,18 +66,18 @@ impl<S, E> Shared<S, E> {
     }
 }
 
-/// What the workers of a flow do.
+/// Work of a flow, as its workers see it.
 pub trait Flow: Sync {
-    /// Says what is next.
+    /// Scheduler of the tasks.
     type Scheduler: Send;
-    /// What a worker does at a time.
+    /// Work of one worker at a time.
     type Task;
     /// Working memory of one worker.
     type Worker;
     /// Why the flow can fail.
     type Error: From<Stopped> + Send;
 
-    /// What the workers share.
+    /// State that the workers share.
     fn shared(&self) -> &Shared<Self::Scheduler, Self::Error>;
 
     /// Working memory of worker `index`, made on its own thread.
@@ -95,7 +95,7 @@ pub trait Flow: Sync {
     /// Performs a task.
     ///
     /// # Errors
-    /// What fails the flow.
+    /// An error, which ends the flow.
     fn perform(&self, worker: &mut Self::Worker, task: Self::Task) -> Result<(), Self::Error>;
 
     /// A worker is through without a failure.
@@ -104,12 +104,12 @@ pub trait Flow: Sync {
     /// Wakes those who wait on something else than the scheduler, when the flow has failed.
     fn wake(&self) {}
 
-    /// Where the time of workers without a task is booked.
+    /// Time of workers without a task.
     fn wait(&self) -> Option<&Stage> {
         None
     }
 
-    /// Where it is booked how long each worker had something to do.
+    /// Time for which each worker had something to do.
     fn thread_times(&self) -> Option<&ThreadTimes> {
         None
     }

@@ -75,7 +75,7 @@ fn meminfo_total_bytes(text: &str) -> Option<u64> {
     kib.checked_mul(1024)
 }
 
-/// What limits of cgroups are called.
+/// Names of the limits of cgroups.
 struct CgroupLimit {
     /// The controller of v1.
     controller: &'static str,
@@ -146,7 +146,7 @@ pub fn usage_of_children() -> Usage {
     usage_from(&crate::sys::rusage_children())
 }
 
-/// What the system counted of a process (`getrusage(2)`, `wait4(2)`).
+/// Counts of the system for a process (`getrusage(2)`, `wait4(2)`).
 #[must_use]
 pub fn usage_from(raw: &libc::rusage) -> Usage {
     let time =

@@ -122,7 +122,7 @@ impl Ledger {
         debug_assert!(before >= bytes, "released more than was charged");
     }
 
-    /// What is charged now.
+    /// Charged bytes.
     pub fn charged_bytes(&self) -> u64 {
         self.0.charged_bytes.load(Ordering::Acquire)
     }
@@ -143,7 +143,7 @@ impl Ledger {
     }
 }
 
-/// What is charged for memory, for as long as that is held: dropping it gives it back.
+/// A charge for memory, for as long as that is held: dropping it gives it back.
 #[derive(Debug)]
 #[must_use = "it is given back when it is dropped"]
 pub struct Charge {
@@ -152,7 +152,7 @@ pub struct Charge {
 }
 
 impl Charge {
-    /// What is charged.
+    /// Charged bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes

@@ -47,7 +47,7 @@ impl<T> Ordered<T> {
     /// Deposits `item` and commits whatever is ready, unless another worker is at it.
     ///
     /// # Errors
-    /// That of `commit`; the baton is then never handed on, because the output is broken.
+    /// Error of `commit`; the baton is then never handed on, because the output is broken.
     pub fn deposit<E>(
         &self,
         sequence: u64,

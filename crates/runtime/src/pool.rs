@@ -181,7 +181,7 @@ where
     Ok(workers.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Where the start of threads came to an end.
+/// Number of threads that were started, and the error.
 #[derive(Debug)]
 struct NotStarted {
     /// Threads that were started.

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-/// What a worker that went to fetch came back with.
+/// Result of a fetch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fetch<T> {
     /// A piece of the input.
@@ -20,7 +20,7 @@ pub enum Fetch<T> {
 }
 
 impl<T> Fetch<T> {
-    /// The same of another piece.
+    /// The fetch of a changed piece.
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Fetch<U> {
         match self {
             Self::Block(piece) => Fetch::Block(change(piece)),

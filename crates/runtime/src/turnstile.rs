@@ -48,7 +48,7 @@ impl<'a> Turnstile<'a> {
         }
     }
 
-    /// The same, booking the time that workers wait for tickets.
+    /// This turnstile, booking the time that workers wait for tickets.
     #[must_use]
     pub fn timing(self, wait: &'a Stage) -> Self {
         Self { wait: Some(wait), ..self }

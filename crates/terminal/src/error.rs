@@ -30,13 +30,13 @@ impl Error {
         self.cause.class()
     }
 
-    /// Where it happened.
+    /// Place of the failure.
     #[must_use]
     pub fn place(&self) -> Place {
         self.cause.place()
     }
 
-    /// The same error, with `text` before its message.
+    /// This error with `text` before its message.
     #[must_use]
     pub fn context(mut self, text: impl Into<String>) -> Self {
         self.context.push(text.into());
@@ -67,7 +67,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// What is wrong with the command line.
+/// A fault of the command line.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct UsageError(pub String);
@@ -136,7 +136,7 @@ impl RunError for SystemError {
 pub struct Bug(pub String);
 
 impl Bug {
-    /// What can fail only by a bug has failed with `error`.
+    /// A failure that only a bug can cause.
     pub fn new(error: impl fmt::Display) -> Self {
         Self(error.to_string())
     }

@@ -33,14 +33,14 @@ pub struct Progress {
     pub share: Option<f64>,
 }
 
-/// What went wrong, and where.
+/// Message, class and place of a failure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Failure {
-    /// What the process ends with.
+    /// Exit code of the process.
     exit_code: u8,
     /// Class of the failure.
     class: &'static str,
-    /// What is printed, without the program's name.
+    /// The message, without the program's name.
     message: String,
     /// The signal that stopped the run.
     signal: Option<i32>,
@@ -52,7 +52,7 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// That of a run which `error` or `signal` ended.
+    /// Failure of a run which `error` or `signal` ended.
     pub(crate) fn new(error: &Error, exit_code: u8, signal: Option<i32>) -> Self {
         let Place { file, record, name, line, byte } = error.place();
         let (class, message) = (class_name(error.class()), error.to_string());
@@ -84,7 +84,7 @@ pub struct Host {
     last: Mutex<Option<Last>>,
 }
 
-/// What the last line of progress was of.
+/// Phase and time of the last line of progress.
 #[derive(Debug, Clone, Copy)]
 struct Last {
     phase: &'static str,

@@ -25,7 +25,7 @@ static RECEIVED: AtomicI32 = AtomicI32::new(0);
 static DEFERRED: AtomicBool = AtomicBool::new(false);
 /// Number of the process that this one ends with.
 static PARENT: AtomicI32 = AtomicI32::new(0);
-/// Where the handler says what happened; it cannot be given a context.
+/// State that the handler sets; it cannot be given a context.
 static STDERR: AtomicI32 = AtomicI32::new(2);
 
 /// The program's name, for the handler.
@@ -49,7 +49,7 @@ pub fn interrupted() -> bool {
     received().is_some()
 }
 
-/// The same as an error.
+/// The interrupt as an error.
 ///
 /// # Errors
 /// [`Interrupted`].

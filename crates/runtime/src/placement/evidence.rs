@@ -49,7 +49,7 @@ impl Mappings {
         Self(ranges)
     }
 
-    /// What is mapped now and was not mapped `before`, without small pieces.
+    /// Mappings that were not there `before`, without small pieces.
     #[must_use]
     pub fn since(&self, before: &Self) -> Vec<Range<usize>> {
         let mut new = Vec::new();
@@ -90,16 +90,16 @@ fn sampled_pages(ranges: &[Range<usize>], page_bytes: usize) -> Vec<usize> {
     ranges.iter().flat_map(of_range).collect()
 }
 
-/// Where the pages of some memory are.
+/// Nodes of the pages of some memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Evidence {
     /// Pages that were looked at and exist, by node.
     pub pages_of_node: BTreeMap<u32, u64>,
     /// Length of the memory, in bytes: what is mapped, with or without pages.
     pub(crate) mapped_bytes: u64,
-    /// What of it is resident.
+    /// Resident bytes.
     pub resident_bytes: u64,
-    /// What of it is in transparent huge pages.
+    /// Bytes in transparent huge pages.
     pub huge_bytes: u64,
 }
 

@@ -31,7 +31,7 @@ pub(crate) fn is_withheld(error: &std::io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EPERM | libc::ENOSYS))
 }
 
-/// Where the index is.
+/// Placement of the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum IndexPlacement {
     /// By size: copies where they fit, else interleaved; nothing on a machine with one node.
@@ -68,7 +68,7 @@ pub enum PinOrder {
     Scatter,
 }
 
-/// Where a group's memory is, within the nodes of the group.
+/// Placement of a group's memory, within the nodes of the group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum GroupMemory {
     /// There and nowhere else.
@@ -92,10 +92,10 @@ pub enum HugePages {
     Off,
 }
 
-/// What the user requests.
+/// Requested placement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Wishes {
-    /// Where the index is.
+    /// Placement of the index.
     pub index: IndexPlacement,
     /// How workers are pinned; `None` leaves it to the plan.
     pub pin: Option<(PinLevel, PinOrder)>,
@@ -117,9 +117,9 @@ pub enum PlacementError {
     ReplicaTooLarge {
         /// The nodes.
         nodes: String,
-        /// What they can give.
+        /// Available memory.
         available_bytes: u64,
-        /// What is needed.
+        /// Memory of the index.
         index_bytes: u64,
     },
     /// More groups than workers.

@@ -21,9 +21,9 @@ pub struct WorkerGroup {
     pub nodes: IdSet,
     /// CPUs of the group.
     pub(crate) cpus: IdSet,
-    /// Where the replica's pages are taken from.
+    /// Policy of the replica's pages.
     pub index: MemoryPolicy,
-    /// Where the pages of what workers allocate are taken from.
+    /// Policy of the pages that workers allocate.
     pub(crate) private: MemoryPolicy,
 }
 
@@ -39,7 +39,7 @@ pub struct Slot {
 /// See the module documentation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// What was decided; never [`IndexPlacement::Auto`].
+    /// The decision; never [`IndexPlacement::Auto`].
     pub placement: IndexPlacement,
     /// Groups, each with a replica; at least one.
     pub groups: Vec<WorkerGroup>,
@@ -63,7 +63,7 @@ struct Home {
     available_bytes: u64,
 }
 
-/// What workers may run on.
+/// CPUs that workers may run on.
 #[derive(Clone, Copy)]
 struct Workers<'a> {
     homes: &'a [Home],

@@ -18,10 +18,10 @@ const PAGES_PER_NODE: usize = 64;
 /// Size of a transparent huge page on the machines that matter here.
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
-/// What a probe found.
+/// Result of a probe.
 #[derive(Debug, Clone)]
 pub struct Finding {
-    /// What was tried.
+    /// Name of the probe.
     pub name: String,
     /// Whether all pages were where they should be.
     pub passed: bool,
@@ -232,7 +232,7 @@ impl Finding {
     }
 }
 
-/// Where a thread came to run and its memory to be.
+/// Nodes of a thread and of its memory.
 struct TakenSlot {
     cpu: u32,
     group: usize,

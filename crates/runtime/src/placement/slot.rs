@@ -96,7 +96,7 @@ fn bring_stack() -> io::Result<()> {
     if elsewhere.is_empty() { Ok(()) } else { numa::move_pages(&elsewhere, here) }
 }
 
-/// Where the stack of the calling thread is, and its thread-local memory.
+/// Addresses of the calling thread's stack and thread-local memory.
 pub(super) fn stack_evidence() -> io::Result<Evidence> {
     Evidence::of(&[numa::own_stack()?])
 }
@@ -104,7 +104,7 @@ pub(super) fn stack_evidence() -> io::Result<Evidence> {
 /// Whether this process may place memory and ask where it is; containers often may not.
 ///
 /// # Errors
-/// What the kernel says.
+/// Error of the kernel.
 pub fn permitted() -> io::Result<()> {
     numa::set_thread_policy(&MemoryPolicy::Local)?;
     numa::set_thread_policy(&MemoryPolicy::Default)?;

@@ -16,7 +16,7 @@ const MPOL_MF_MOVE: libc::c_ulong = 1 << 1;
 /// Masks grow up to this: 64 Ki CPUs.
 const MAX_MASK_WORDS: usize = 1024;
 
-/// Where the kernel takes pages from (`set_mempolicy(2)`).
+/// Policy of the kernel's memory (`set_mempolicy(2)`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MemoryPolicy {
     /// What the process was started with; the kernel's default is the node of the first touch.
@@ -98,15 +98,15 @@ pub(crate) fn set_affinity(cpus: &IdSet) -> io::Result<()> {
     checked(result).map(|_| ())
 }
 
-/// Where a thread runs.
+/// CPU and node of a thread.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ThreadPlace {
     pub(crate) cpu: u32,
-    /// That of the CPU.
+    /// Node of the CPU.
     pub(crate) node: u32,
 }
 
-/// Where the calling thread runs now.
+/// CPU and node of the calling thread.
 pub(crate) fn current_place() -> io::Result<ThreadPlace> {
     let (mut cpu, mut node) = (0u32, 0u32);
     let nothing = ptr::null_mut::<libc::c_void>();
@@ -257,7 +257,7 @@ impl AnonymousMapping {
         Ok(Self { start: start.cast(), length_bytes })
     }
 
-    /// Where it is.
+    /// Its addresses.
     #[must_use]
     pub(crate) fn addresses(&self) -> Range<usize> {
         self.start as usize..self.start as usize + self.length_bytes

@@ -14,7 +14,7 @@ use crate::error::{Class, Place, RunError};
 pub use ids::IdSet;
 pub use limits::Limits;
 
-/// What could not be read.
+/// Why the topology cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {message}", path.display())]
 pub struct TopologyError {
