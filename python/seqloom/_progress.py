@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class Progress:
     """What a run says of itself, at most five times a second in each phase."""
 
-    #: Name of the phase, such as "align" or "write".
+    #: Name of the phase, such as "ingest" or "finish".
     phase: str
     #: Bytes of input that are read.
     done_bytes: int

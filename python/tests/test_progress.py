@@ -14,11 +14,11 @@ class ProgressOfRuns(Case):
         seen: list[seqloom.Progress] = []
         seqloom.align(reference(), *pairs(), output=self.folder / "x.bam", threads=1,
                       progress=seen.append)
-        self.assertEqual((seen[0].phase, seen[-1].phase), ("align", "write"))
-        self.assertLessEqual({it.phase for it in seen}, {"align", "duplicates", "write"})
+        self.assertEqual((seen[0].phase, seen[-1].phase), ("ingest", "finish"))
+        self.assertLessEqual({it.phase for it in seen}, {"ingest", "resolve", "finish"})
         self.assertEqual(seen, sorted(seen, key=lambda it: it.seconds))
         total = sum(it.stat().st_size for it in pairs())
-        self.assertTrue(all(it.total_bytes == total for it in seen if it.phase == "align"))
+        self.assertTrue(all(it.total_bytes == total for it in seen if it.phase == "ingest"))
         self.assertTrue(all(0 <= (it.share or 0) <= 1 for it in seen))
         seen.clear()
         seqloom.index(reference(), prefix=self.folder / "y", progress=seen.append)

@@ -108,7 +108,7 @@ mod exhaustion {
     /// [`LIMIT_BYTES`] where there is no limit.
     const NO_LIMIT: u64 = u64::MAX;
 
-    /// Where the end is reported; the handlers cannot be given a context.
+    /// Descriptor that the end is reported to; handlers cannot be given a context.
     static STDERR: AtomicI32 = AtomicI32::new(2);
     /// The limit of address space.
     static LIMIT_BYTES: AtomicU64 = AtomicU64::new(NO_LIMIT);

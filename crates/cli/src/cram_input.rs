@@ -33,7 +33,7 @@ pub(crate) struct Held<'a> {
     pub(crate) sequences: Arc<ReferenceSequences>,
 }
 
-/// Where the bases of a sequence are.
+/// Source of the bases of a sequence.
 #[derive(Debug, Clone, Copy)]
 enum Place {
     /// In memory already.
@@ -164,7 +164,7 @@ impl HeaderBases {
     }
 }
 
-/// Where a sequence of a header is in a file.
+/// Place of a header's sequence in a file.
 fn place_in(file: &IndexedFasta, reference: &Reference) -> Result<Place, ReferenceError> {
     let Some(sequence) = file.find(reference.name.as_bytes()) else { return Ok(Place::Nowhere) };
     let found = file.length_bp(sequence);
@@ -216,7 +216,7 @@ pub(crate) fn refer(
     Ok(own_bytes)
 }
 
-/// What the first container of any input inflates to.
+/// Bytes that the first container of any input inflates to.
 pub(crate) fn container_bytes(source: &AlignmentSource) -> u64 {
     inputs(source).map(|input| source.container_bytes(input)).max().unwrap_or(0)
 }

@@ -7,7 +7,7 @@ pub(crate) fn program() -> String {
     format!("seqloom {} (build {})", env!("CARGO_PKG_VERSION"), env!("SEQLOOM_BUILD"))
 }
 
-/// What to say of a run in `place` that another program began.
+/// Message about a run in `place` that another program began.
 pub(crate) fn other_program(place: &str, theirs: &str) -> String {
     format!(
         "{place} was begun by {theirs}, and this is {}: what a run stores for itself differs \

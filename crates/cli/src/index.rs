@@ -96,7 +96,7 @@ fn default_memory() -> ByteSize {
 /// Strides whose need of memory is said.
 const STRIDES: [u32; 3] = [8, 16, 32];
 
-/// What `align` will need at the usual strides, and with the index that is made.
+/// Memory that `align` will need at the usual strides, and with the index that is made.
 fn announcement_of_align(plan: &IndexPlan, threads: NonZeroUsize) -> String {
     let own = plan.sa_stride();
     let strides: BTreeSet<u32> = STRIDES.into_iter().chain([own]).collect();
@@ -112,7 +112,7 @@ fn announcement_of_align(plan: &IndexPlan, threads: NonZeroUsize) -> String {
     format!("index: align -t {threads} of pairs 2x150 will need -m {}", needs.join(", "))
 }
 
-/// What will be done, said before it is.
+/// The line before the work.
 fn announcement(plan: &IndexPlan) -> String {
     let method = match plan.method {
         Method::OnePiece => "sorts suffixes in one piece".to_owned(),
@@ -193,7 +193,7 @@ fn narrated(phase: Phase, done: f64, elapsed: Duration) -> String {
     format!("index: {what} {:.0} %{to_go}", 100.0 * done)
 }
 
-/// What was done, by the names of the report of `align`.
+/// The report, by the names of that of `align`.
 fn report(
     counts: &serde_json::Value,
     files: &[PathBuf],

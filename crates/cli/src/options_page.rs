@@ -72,7 +72,7 @@ fn spelling(argument: &Arg) -> String {
     code(&written)
 }
 
-/// What an argument does, its values and its default.
+/// Help of an argument, its values and its default.
 fn explanation(argument: &Arg) -> String {
     let help = argument.get_long_help().or(argument.get_help());
     let mut parts = vec![cell(&help.map(ToString::to_string).unwrap_or_default())];

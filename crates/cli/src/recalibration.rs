@@ -1,28 +1,22 @@
-//! Base quality score recalibration, for all commands that have it: what is requested, what must be
-//! loaded, and the phase that counts.
+//! Base quality score recalibration, for all commands that have it: what is requested, and what has
+//! to be loaded for it.
 
-use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use seqloom_format::bam::Header;
 use seqloom_io::{AtomicFile, known_sites, text};
-use seqloom_prep::finish::{CountingPassOptions, StoredRecords};
 use seqloom_prep::input::ReferenceSequences;
 use seqloom_prep::partition::Backing;
 use seqloom_prep::recalibrate::{
-    AppliedCounts, Applier, ApplyOptions, CountedTable, Counter, DynamicQuantization, KnownSites,
-    KnownSitesBuilder, QualityRows, RecalibrationError, RecalibrationOptions, RecalibrationTable,
-    StoredCounts, TableError, TableView, count_stored, gather, most_memory_bytes, report,
+    AppliedCounts, ApplyOptions, CountedTable, Counter, DynamicQuantization, KnownSites,
+    KnownSitesBuilder, RecalibrationError, RecalibrationOptions, RecalibrationRequest,
+    RecalibrationTable, StoredCounts, TableSource, gather, most_memory_bytes, report, write_report,
 };
 use seqloom_report::run::AppliedReport;
-use seqloom_runtime::failure::lock;
 use seqloom_terminal::error::InputError;
 use seqloom_terminal::{Console, UsageError};
 
-use crate::output::run::Run;
-use crate::output::{at_path, check_writable};
+use crate::output::check_writable;
 
 /// Longest report that is read: a read group takes a quarter of a megabyte.
 const MOST_REPORT_BYTES: usize = 1 << 30;
@@ -87,12 +81,12 @@ impl RecalibrationArguments {
         !self.known_sites.is_empty()
     }
 
-    /// What is written.
+    /// Files that are written, with their options.
     pub(crate) fn outputs(&self) -> impl Iterator<Item = (&str, &Path)> {
         self.bqsr_report.iter().map(|path| ("--bqsr-report", path.as_path()))
     }
 
-    /// What is read.
+    /// Files that are read.
     pub(crate) fn files(&self) -> impl Iterator<Item = &PathBuf> {
         self.known_sites.iter().chain(&self.apply_bqsr)
     }
@@ -126,22 +120,15 @@ impl RecalibrationArguments {
         let counter = Counter::new(&self.counting(), header, &none.0, &none.1)?;
         let table = CountedTable::new(&counter, counts, backing)?;
         if self.bqsr_report_only {
-            warn_of_uncounted(console, header, table.view());
+            warn_of_uncounted(console, &table.view().missing_read_groups(header));
         }
-        write_report(table.view(), file)
+        Ok(write_report(table.view(), file)?)
     }
 
-    /// What applies a report.
-    ///
-    /// # Errors
-    /// A report that is malformed, or of other read groups.
-    pub(crate) fn applier_of(
-        &self,
-        header: &Header,
-        text: &str,
-    ) -> seqloom_terminal::Result<Applier> {
-        let table = report::parse(text.as_bytes())?;
-        Ok(Applier::new(table.view(), &self.applying(), header)?)
+    /// Applies a table; its report is written elsewhere.
+    pub(crate) fn applying<'t>(&self, table: &'t RecalibrationTable) -> RecalibrationRequest<'t> {
+        let source = TableSource::Given(table);
+        RecalibrationRequest { source, report: None, applying: Some(self.apply_options()) }
     }
 
     /// Memory that recalibration may need besides that of its workers: its tables, and what applies
@@ -183,7 +170,7 @@ impl RecalibrationArguments {
         }
     }
 
-    fn applying(&self) -> ApplyOptions {
+    fn apply_options(&self) -> ApplyOptions {
         ApplyOptions {
             static_quantized: self.static_quantized_quals.clone(),
             round_down: self.round_down_quantized,
@@ -202,26 +189,12 @@ impl RecalibrationArguments {
     }
 }
 
-/// Writes a report.
-fn write_report(view: TableView<'_>, file: &AtomicFile) -> seqloom_terminal::Result<()> {
-    let mut out = BufWriter::new(file.file());
-    let written = report::write_to(view, &mut out).and_then(|()| Ok(out.flush()?));
-    match written {
-        Err(TableError::Write(error)) => Err(at_path(file.final_path())(error).into()),
-        written => Ok(written?),
-    }
-}
-
 /// Recalibration, ready to run.
 pub(crate) struct Recalibration<'a> {
     arguments: &'a RecalibrationArguments,
     known_sites: KnownSites,
     /// The report that was given, or what several together are.
     given: Option<RecalibrationTable>,
-    /// The report that was made, still without its name.
-    staged: Mutex<Option<AtomicFile>>,
-    /// What the page of metrics shows of it.
-    rows: Mutex<Option<QualityRows>>,
 }
 
 impl<'a> Recalibration<'a> {
@@ -264,8 +237,7 @@ impl<'a> Recalibration<'a> {
                 ));
             }
         }
-        let (known_sites, staged, rows) = (sites.finish(), Mutex::default(), Mutex::default());
-        Ok(Some(Self { arguments, known_sites, given, staged, rows }))
+        Ok(Some(Self { arguments, known_sites: sites.finish(), given }))
     }
 
     /// The text of the reports that were given, gathered.
@@ -280,84 +252,22 @@ impl<'a> Recalibration<'a> {
         self.known_sites.size_bytes() + given_bytes + self.arguments.most_memory_bytes(header)
     }
 
-    /// The report that [`Recalibration::applier`] has written, to be named with the output.
-    pub(crate) fn take_report(&self) -> Option<AtomicFile> {
-        lock(&self.staged).take()
-    }
-
-    /// What [`Recalibration::applier`] has found in the report.
-    pub(crate) fn take_rows(&self) -> Option<QualityRows> {
-        lock(&self.rows).take()
-    }
-
-    /// Writes the report, if it is requested; gives what applies it, if it is to be applied.
-    /// `counts` are what [`Recalibration::count`] has given.
-    ///
-    /// # Errors
-    /// Counts that cannot be read; a report that cannot be written.
-    pub(crate) fn applier(
-        &self,
-        header: &Header,
-        (counts, backing): (Option<&StoredCounts>, &Backing),
-        console: &Console,
-    ) -> seqloom_terminal::Result<Option<Applier>> {
-        match (counts, &self.given) {
-            (Some(counts), _) => {
-                let none = ReferenceSequences::default();
-                let options = self.arguments.counting();
-                let counter = Counter::new(&options, header, &none, &self.known_sites)?;
-                self.apply(header, CountedTable::new(&counter, counts, backing)?.view(), console)
-            }
-            (None, Some(given)) => self.apply(header, given.view(), console),
-            (None, None) => Ok(None),
-        }
-    }
-
-    fn apply(
-        &self,
-        header: &Header,
-        view: TableView<'_>,
-        console: &Console,
-    ) -> seqloom_terminal::Result<Option<Applier>> {
-        if let Some(path) = &self.arguments.bqsr_report {
-            let file = AtomicFile::create(path)?;
-            write_report(view, &file)?;
-            *lock(&self.staged) = Some(file);
-        }
-        *lock(&self.rows) = Some(QualityRows::of(view)?);
-        let is_applied = !self.arguments.bqsr_report_only;
-        if !is_applied {
-            warn_of_uncounted(console, header, view);
-        }
-        let options = self.arguments.applying();
-        Ok(is_applied.then(|| Applier::new(view, &options, header)).transpose()?)
-    }
-
-    /// Counts what the stores hold; `None` where a report is given.
-    ///
-    /// # Errors
-    /// A record that cannot be counted.
-    pub(crate) fn count(
-        &self,
-        header: &Header,
-        reference: &ReferenceSequences,
-        records: &StoredRecords<'_>,
-        run: &Run<'_>,
-    ) -> seqloom_terminal::Result<Option<StoredCounts>> {
-        if self.given.is_some() {
-            return Ok(None);
-        }
-        let options = self.arguments.counting();
-        let counter = Counter::new(&options, header, reference, &self.known_sites)?;
-        let seen = AtomicU64::new(0);
-        // Relaxed: a count to be shown.
-        let watch = || run.watch("recalibrate", (0, None), seen.load(Ordering::Relaxed));
-        let options = CountingPassOptions { threads: run.threads, records: &seen, watch: &watch };
-        Ok(Some(count_stored(&counter, records, &options)?))
+    /// The request to the pipeline.
+    pub(crate) fn request(&self) -> RecalibrationRequest<'_> {
+        let arguments = self.arguments;
+        let source = match &self.given {
+            Some(table) => TableSource::Given(table),
+            None => TableSource::Counted {
+                options: arguments.counting(),
+                known_sites: &self.known_sites,
+            },
+        };
+        let applying = (!arguments.bqsr_report_only).then(|| arguments.apply_options());
+        RecalibrationRequest { source, report: arguments.report_path(), applying }
     }
 }
 
-/// Where read groups come from, for messages.
+/// Source of read groups, for messages.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ReadGroupsFrom<'p> {
     /// `--read-group`, or the header of the input.
@@ -366,9 +276,9 @@ pub(crate) enum ReadGroupsFrom<'p> {
     Sheet(&'p Path),
 }
 
-/// Says which read groups of a header a report of its reads does not have.
-fn warn_of_uncounted(console: &Console, header: &Header, view: TableView<'_>) {
-    for group in view.missing_read_groups(header) {
+/// Says which read groups of the header the report of its reads does not have.
+pub(crate) fn warn_of_uncounted(console: &Console, groups: &[String]) {
+    for group in groups {
         console.warn(&format!(
             "no base of read group {group} was counted, so that the report does not have it; \
              --apply-bqsr leaves the qualities of its reads as they are with \
@@ -397,7 +307,7 @@ pub(crate) fn log_applied(console: &Console, counts: &AppliedCounts) {
     ));
 }
 
-/// What the report of a run has of it.
+/// Its part of the report of a run.
 pub(crate) fn applied_report(counts: &AppliedCounts) -> AppliedReport {
     AppliedReport {
         recalibrated_records: counts.recalibrated,
@@ -410,7 +320,7 @@ pub(crate) fn applied_report(counts: &AppliedCounts) -> AppliedReport {
     }
 }
 
-/// Where what the header lacks is given.
+/// Hint where what the header lacks is given.
 fn hint(error: &RecalibrationError, groups: ReadGroupsFrom<'_>) -> String {
     match (error, groups) {
         (

@@ -13,7 +13,7 @@ const STANDARD_STREAM: &str = "-";
 /// What standard input is.
 const STDIN: &str = "/dev/stdin";
 
-/// What a file is, whatever its name.
+/// Identity of a file, whatever its name.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct FileId {
     device: u64,
@@ -100,7 +100,7 @@ pub(crate) fn refuse_one_file_as_both(
     Err(UsageError(format!("{first} and {second} are one file; {why}")))
 }
 
-/// What a path leads to, links followed, if that is a regular file.
+/// Target of a path, links followed, if it is a regular file.
 fn regular_file(path: &Path) -> Option<FileId> {
     if path == Path::new(STANDARD_STREAM) {
         return None;

@@ -70,7 +70,7 @@ pub enum ExchangeError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What shows it.
+        /// Evidence.
         problem: &'static str,
     },
     /// The workers were stopped.
@@ -110,7 +110,7 @@ pub struct PartTotals {
     pub records: u64,
     /// Reads that were not searched for, as they are too short.
     pub reads_too_short: u64,
-    /// The same, as they are too long.
+    /// Reads that are not searched for because they are too long.
     pub reads_too_long: u64,
 }
 
@@ -159,7 +159,7 @@ struct Packed {
     extents: Vec<SpillExtent>,
 }
 
-/// What is written so far.
+/// The file as far as it is written.
 struct Written<'a> {
     out: &'a mut Output,
     /// By store.
@@ -378,7 +378,7 @@ impl Exchanges {
         sum
     }
 
-    /// What was counted of read ends while they were collected.
+    /// Counts of the read ends, made while they were collected.
     #[must_use]
     pub fn counters(&self, libraries: &LibraryTable) -> DuplicationCounters {
         let mut sum = DuplicationCounters::new(libraries.libraries().len());
@@ -388,7 +388,7 @@ impl Exchanges {
         sum
     }
 
-    /// Where chunks are read from, and what does not fit is spilled to.
+    /// Memory and spill file; chunks are read from the exchange files.
     ///
     /// # Errors
     /// A folder that cannot be written to.

@@ -17,8 +17,10 @@
 //!   [`EndCollector`](partition::EndCollector) keeps their ends, and
 //!   [`resolve_all`](duplicates::resolve_all) makes [`DuplicateMarks`](duplicates::DuplicateMarks)
 //!   of them.
-//! * [`recalibrate`]: [`count_stored`](recalibrate::count_stored) counts covariates outside of
-//!   [`KnownSites`](recalibrate::KnownSites), an [`Applier`](recalibrate::Applier) sets qualities.
+//! * [`recalibrate`]: a [`RecalibrationRequest`](recalibrate::RecalibrationRequest) counts
+//!   covariates outside of [`KnownSites`](recalibrate::KnownSites), or has a
+//!   [`RecalibrationTable`](recalibrate::RecalibrationTable); an
+//!   [`Applier`](recalibrate::Applier) sets qualities.
 //! * [`finish`]: [`StoredRecords`](finish::StoredRecords) are sorted, marked and written by
 //!   [`finish::run`], in an [`Encoding`](finish::Encoding), unit by unit of a
 //!   [`UnitPlan`](finish::UnitPlan).
@@ -26,9 +28,10 @@
 //!   [`GatheredMetrics`](metrics::GatheredMetrics) and [`Tally`](metrics::Tally) of what is
 //!   written.
 //! * [`pipeline`]: [`pipeline::run`] does all that follows input for a command, its
-//!   [`PipelineCallbacks`](pipeline::PipelineCallbacks), with
+//!   [`PipelineCallbacks`](pipeline::PipelineCallbacks), as a
+//!   [`PipelineRequest`](pipeline::PipelineRequest) says, with
 //!   [`Checkpoints`](pipeline::Checkpoints) if it may be resumed;
-//!   [`Writing`](pipeline::Writing) writes a piece.
+//!   [`run_piece`](pipeline::run_piece) writes a piece of an output.
 //! * [`exchange`]: [`exchange::write`] and [`Exchanges`](exchange::Exchanges), by which several
 //!   processes share the work.
 //!

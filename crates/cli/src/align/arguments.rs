@@ -163,7 +163,7 @@ impl AlignArguments {
         self.reference_fasta.as_ref().unwrap_or(&self.reference)
     }
 
-    /// Where read groups come from.
+    /// Source of the read groups.
     pub(crate) fn read_groups_from(&self) -> ReadGroupsFrom<'_> {
         self.sheet.as_deref().map_or(ReadGroupsFrom::Option, ReadGroupsFrom::Sheet)
     }
@@ -180,7 +180,7 @@ impl AlignArguments {
     }
 }
 
-/// What reads belong to, where their names or a sheet say so.
+/// Read groups by the names of reads, or by a sheet.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Input")]
 pub(crate) struct NamesArguments {
@@ -484,7 +484,7 @@ fn read_group_line(text: &str) -> Result<String, String> {
     parsed.map(|_| text.to_owned()).map_err(|error| error.to_string())
 }
 
-/// What can be in a header line.
+/// Value of a field of a header line.
 fn field_value(text: &str) -> Result<String, String> {
     if text.is_empty() || text.contains(char::is_control) {
         return Err("a name without control characters".to_owned());
@@ -495,7 +495,7 @@ fn field_value(text: &str) -> Result<String, String> {
 /// `--engine`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum EngineChoice {
-    /// That of `--mode`.
+    /// The engine of `--mode`.
     OfMode,
     /// Does not align, for tests and the laboratory.
     Fake(FakeOptions),

@@ -96,7 +96,7 @@ impl CertifiedRun {
         CertifiedReport { off_because, reads }
     }
 
-    /// What part of the reads was spared the search.
+    /// Share of the reads that was not searched for.
     pub(super) fn share(&self) -> Option<f64> {
         let all: u64 =
             CertifiedOutcome::ALL.into_iter().map(|verdict| self.reads.get(verdict)).sum();

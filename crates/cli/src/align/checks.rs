@@ -37,7 +37,7 @@ pub(crate) fn check_options(
 ) -> seqloom_terminal::Result<()> {
     check_files(arguments, lanes)?;
     let is_cram = arguments.output.is_cram();
-    let is_compared = arguments.recalibration.counts() || arguments.output.needs_reference();
+    let needs_fasta = arguments.output.reference_use(&arguments.recalibration, true).is_any();
     let (first, second) = (arguments.first.as_deref(), arguments.second.as_deref());
     let is_stdin = |path: Option<&Path>| path == Some(Path::new("-"));
     refuse_first(&[
@@ -60,7 +60,7 @@ pub(crate) fn check_options(
              slices too small to pay; leave it out, or write BAM",
         ),
         (
-            arguments.reference_fasta.is_some() && !is_compared,
+            arguments.reference_fasta.is_some() && !needs_fasta,
             "--reference-fasta is for CRAM, --known-sites, --metrics alignment-summary and --html; \
              nothing else looks at it",
         ),

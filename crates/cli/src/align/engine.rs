@@ -1,42 +1,26 @@
-//! The engine of a run: chosen by `--mode`, loaded, and driven through ingest, with what follows it
-//! in a sorted run.
+//! The engine of a run, chosen by `--mode`.
 
 use std::convert::identity;
 use std::num::NonZeroUsize;
 
-use seqloom_align::engine::Replicated;
 use seqloom_align::engine::bwa::BwaEngine;
 use seqloom_align::engine::fake::FakeEngine;
 use seqloom_align::index::{self, IndexInfo, IndexSource};
-use seqloom_align::ingest::{Aligner, Batches, IngestTotals};
-use seqloom_io::{AtomicFile, Output};
+use seqloom_align::ingest::Batches;
 use seqloom_modes::gapped::GappedEngine;
 use seqloom_modes::ungapped::UngappedEngine;
-use seqloom_runtime::placement;
 use seqloom_terminal::Result;
 
+use super::align_by::{AlignedJob, align_by};
 use super::arguments::{AlignArguments, EngineChoice};
 use super::introns::{self, FirstPass};
 use super::job::{Job, PreparedJob};
 use super::mode::Mode;
-use super::{numa, sorted, streamed};
-use crate::allocator;
-use crate::output::summary::Summary;
-
-/// A job whose output is complete, but has no name yet.
-pub(super) struct AlignedJob<'a> {
-    pub(super) job: Job<'a>,
-    pub(super) outputs: Vec<Output>,
-    pub(super) totals: IngestTotals,
-    pub(super) summary: Summary,
-    /// Files of the mode that get their names with the output.
-    pub(super) files: Vec<AtomicFile>,
-}
 
 /// Aligns by the engine of the job's mode.
 ///
 /// # Errors
-/// Those of the engine, of input and of output.
+/// Errors of the engine, of input and of output.
 pub(super) fn align<'a>(
     prepared: PreparedJob<'a>,
     index: &IndexInfo,
@@ -73,46 +57,15 @@ pub(super) fn align<'a>(
     }
 }
 
-/// What most modes do between loading and aligning.
+/// Between loading and aligning most modes do nothing.
 fn nothing<A>(_: &A, _: &Job<'_>) -> Result<()> {
     Ok(())
-}
-
-/// Loads replicas of an engine, then aligns by them: as they are if they work by cohorts, else as
-/// [`Batches`]. `before` is what the mode does in between.
-///
-/// # Errors
-/// Those of the engine, of input and of output.
-pub(super) fn align_by<'a, E: Send, A: Aligner>(
-    load: impl Fn(NonZeroUsize) -> Result<E> + Sync,
-    aligner: fn(Replicated<E>) -> A,
-    prepared: PreparedJob<'a>,
-    before: impl FnOnce(&A, &Job<'_>) -> Result<()>,
-) -> Result<AlignedJob<'a>> {
-    let PreparedJob { mut job, first, mut outputs } = prepared;
-    let (engine, placed) =
-        allocator::with_own_mappings(|| numa::load(&job.ingest.placement, job.run.threads, load))?;
-    let aligner = aligner(engine);
-    job.announce_placement(&placed);
-    job.announce_certified();
-    job.placement = Some(placed);
-    job.run.end_phase("load");
-    before(&aligner, &job)?;
-    // The index keeps its huge pages. In workers' memory they would pass the cap.
-    let (totals, summary) = placement::with_pages(true, || {
-        if job.is_sorted() {
-            sorted::align(aligner, &job, first, &mut outputs)
-        } else {
-            streamed::align(&aligner, &job, first, &mut outputs)
-        }
-    })?;
-    Ok(AlignedJob { job, outputs, totals, summary, files: Vec::new() })
 }
 
 /// Loads bwa's engine, with or without ALT contigs.
 ///
 /// # Errors
-/// Those of the index.
+/// Errors of the index.
 pub(crate) fn load_bwa(
     arguments: &AlignArguments,
     index: &IndexInfo,

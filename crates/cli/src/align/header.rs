@@ -4,7 +4,7 @@ use seqloom_align::index::IndexInfo;
 use seqloom_format::bam::{Header, HeaderError, expand_escapes};
 use seqloom_terminal::UsageError;
 
-/// What goes into the header.
+/// Parts of the header.
 pub(super) struct HeaderParts<'a> {
     pub(super) index: &'a IndexInfo,
     /// `-R` as typed, or those of all lanes.

@@ -16,14 +16,14 @@ use seqloom_format::PackedTemplates;
 use seqloom_io::{AtomicFile, OutputError, SpooledInput};
 use seqloom_modes::spliced::{IntronTable, SplicedEngine};
 
+use super::align_by::{AlignedJob, align_by};
 use super::arguments::AlignArguments;
-use super::engine::{AlignedJob, align_by};
 use super::job::{Job, PreparedJob};
 use super::lanes::{LaneSpec, LaneSpecs};
 use super::opened::{OpenLanes, Start};
 use crate::output::at_path;
 
-/// What the first pass reads: the lanes, and the files that pipes are kept in meanwhile.
+/// Inputs of the first pass: the lanes, and the files that pipes are kept in meanwhile.
 pub(super) struct FirstPass {
     lanes: Vec<LaneSpec>,
     _kept: Vec<SpooledInput>,
@@ -80,7 +80,7 @@ impl BatchSink for NoRecords {
 /// Places reads over introns.
 ///
 /// # Errors
-/// Those of any run, and of the file of junctions.
+/// Errors of any run, and of the file of junctions.
 pub(super) fn align<'a>(
     prepared: PreparedJob<'a>,
     index: &IndexInfo,

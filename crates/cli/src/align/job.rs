@@ -12,6 +12,7 @@ use seqloom_io::Output;
 use seqloom_io::reads::InputBlock;
 use seqloom_prep::metrics::MetricsRequest;
 use seqloom_prep::partition::GenomeBins;
+use seqloom_prep::pipeline::ReferenceUse;
 use seqloom_report::run::{IndexReport, PlacementReport};
 use seqloom_runtime::memory::ByteSize;
 use seqloom_runtime::placement::Plan;
@@ -34,7 +35,7 @@ use crate::recalibration::Recalibration;
 pub(crate) struct Job<'a> {
     pub(super) arguments: &'a AlignArguments,
     pub(crate) run: Run<'a>,
-    /// What is aligned, each by itself.
+    /// Lanes, each aligned by itself.
     pub(super) lanes: Vec<OpenLane>,
     pub(super) header: Header,
     pub(crate) plan: MemoryPlan,
@@ -44,13 +45,13 @@ pub(crate) struct Job<'a> {
     range: CohortRange,
     pub(super) trace: IngestTrace,
     pub(super) output: OutputFiles<'a>,
-    /// What became of the reads, where the mode notes that.
+    /// Outcomes of the reads, where the mode notes them.
     pub(super) outcomes: Option<Outcomes>,
     pub(super) finish: FinishInputs<'a>,
     pub(crate) certified: CertifiedRun,
     /// The index, and what it makes of the memory.
     pub(super) index: IndexReport,
-    /// Where the index was put, once it is loaded.
+    /// Placement of the index, once it is loaded.
     pub(super) placement: Option<PlacementReport>,
 }
 
@@ -131,7 +132,7 @@ impl<'a> Job<'a> {
         !self.arguments.duplicates.no_mark_duplicates
     }
 
-    /// Where records go for which there is no memory.
+    /// Folders for records that do not fit memory.
     pub(crate) fn spill_folders(&self) -> Vec<PathBuf> {
         self.arguments.run.spill_folders(self.output.path())
     }
@@ -264,14 +265,14 @@ impl MemoryShares {
     }
 }
 
-/// What only the end of the run needs.
+/// Inputs that only the finish phase needs.
 #[derive(Default)]
 pub(crate) struct FinishInputs<'a> {
     pub(super) recalibration: Option<Recalibration<'a>>,
     /// Metrics that are counted as records are written.
     pub(super) metrics: MetricsRequest,
-    /// Whether they compare records with the reference.
-    pub(super) compares: bool,
+    /// Uses of the bases of the reference.
+    pub(super) uses: ReferenceUse,
 }
 
 impl<'a> FinishInputs<'a> {
@@ -291,9 +292,10 @@ impl<'a> FinishInputs<'a> {
         let mut metrics = arguments.output.metrics_request();
         // Stripes are written side by side: whose records follow whose is not known.
         metrics.depth &= arguments.stripes == NonZeroUsize::MIN;
-        let compares = compares(arguments, metrics, console);
-        check_reference(arguments, header, compares)?;
-        Ok(Self { recalibration, metrics, compares })
+        let has_fasta = has_fasta(arguments, metrics, console);
+        let uses = arguments.output.reference_use(&arguments.recalibration, has_fasta);
+        check_reference(arguments, header, uses)?;
+        Ok(Self { recalibration, metrics, uses })
     }
 
     /// Memory that it takes all along.
@@ -304,17 +306,17 @@ impl<'a> FinishInputs<'a> {
     }
 }
 
-/// Whether metrics compare records with the reference: where its FASTA is at hand.
-fn compares(arguments: &AlignArguments, metrics: MetricsRequest, console: &Console) -> bool {
-    let is_at_hand = arguments.reference_fasta.is_some() || arguments.fasta().is_file();
-    if metrics.wants_reference() && !is_at_hand {
+/// Whether there is a FASTA of the reference for metrics.
+fn has_fasta(arguments: &AlignArguments, metrics: MetricsRequest, console: &Console) -> bool {
+    let has_fasta = arguments.reference_fasta.is_some() || arguments.fasta().is_file();
+    if metrics.wants_reference() && !has_fasta {
         console.info(&format!(
             "align: {} is not a FASTA file, so metrics have neither mismatches nor GC bias; \
              --reference-fasta names one",
             arguments.fasta().display()
         ));
     }
-    metrics.wants_reference() && is_at_hand
+    has_fasta
 }
 
 /// The reference's bases are loaded twice, for hours of alignment should not end with a file that
@@ -322,23 +324,23 @@ fn compares(arguments: &AlignArguments, metrics: MetricsRequest, console: &Conso
 fn check_reference(
     arguments: &AlignArguments,
     header: &mut Header,
-    compares: bool,
+    uses: ReferenceUse,
 ) -> seqloom_terminal::Result<()> {
-    if arguments.output.is_cram() {
-        let fasta = arguments.fasta();
-        if !fasta.is_file() {
-            return Err(UsageError(format!(
-                "{} is not a FASTA file, and CRAM needs the bases of the reference; \
-                 --reference-fasta names one",
-                fasta.display()
-            ))
-            .into());
-        }
-        let sequences = arguments.output.load_reference(fasta, header.references())?;
-        return cram::set_digests(header, &sequences, fasta);
+    if !uses.is_any() {
+        return Ok(());
     }
-    if compares || arguments.recalibration.counts() {
-        drop(arguments.output.load_reference(arguments.fasta(), header.references())?);
+    let fasta = arguments.fasta();
+    if uses.cram && !fasta.is_file() {
+        return Err(UsageError(format!(
+            "{} is not a FASTA file, and CRAM needs the bases of the reference; --reference-fasta \
+             names one",
+            fasta.display()
+        ))
+        .into());
+    }
+    let sequences = uses.load(fasta, header.references())?;
+    if uses.cram {
+        cram::set_digests(header, &sequences, fasta)?;
     }
     Ok(())
 }

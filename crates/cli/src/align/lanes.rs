@@ -78,7 +78,7 @@ impl RunError for SheetError {
     }
 }
 
-/// What is wrong with names that no read group can be made of.
+/// Why no read group can be made of names.
 const NAMELESS: &str = "the names of its reads are not Illumina's, or are of several lanes";
 
 /// A lane as the sheet or the command line names it: files that share a read group.
@@ -116,7 +116,7 @@ pub(crate) struct LaneSpecs {
 }
 
 impl LaneSpecs {
-    /// What the command line names.
+    /// Lane that the command line names.
     ///
     /// # Errors
     /// A sheet that is none, or of several samples; files that are missing or come twice.

@@ -43,17 +43,17 @@ pub(crate) const MIN_STORE_BYTES: u64 = 32 << 20;
 /// The shares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MemoryPlan {
-    /// What candidates may hold.
+    /// Bounds of the memory of candidates.
     pub(super) held: HeldLimits,
-    /// What records and read ends may hold while reads are aligned.
+    /// Most memory of records and read ends while reads are aligned.
     pub(crate) store_bytes: u64,
     /// Size of one chunk of them.
     pub(super) chunk_bytes: u64,
-    /// What becomes free for them when the last read is aligned: index, candidates, scratch.
+    /// Memory that they get when the last read is aligned: index, candidates, scratch.
     pub(super) freed_bytes: u64,
 }
 
-/// What the plan depends on.
+/// Inputs of the plan.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Demand {
     pub(super) index_bytes: u64,
@@ -111,7 +111,7 @@ pub(super) fn mean_read_bases(first: &[InputBlock]) -> u64 {
 }
 
 impl Demand {
-    /// What is held of one read between seeding and emission.
+    /// Memory of one read between seeding and emission.
     fn held_per_read_bytes(&self) -> u64 {
         let tags = if self.keeps_tags { TAGS_PER_READ_BYTES } else { 0 };
         HELD_PER_READ_BYTES + HELD_PER_BASE_BYTES * self.read_bases + tags
@@ -123,7 +123,7 @@ impl Demand {
         of_bases.min(self.reads_at_most.unwrap_or(u64::MAX)) + 2
     }
 
-    /// What one cohort holds.
+    /// Memory of one cohort.
     fn cohort_bytes(&self) -> u64 {
         if self.pairing == Pairing::Single || self.read_bases == 0 {
             return 0;
@@ -162,7 +162,7 @@ impl Demand {
         LANE_BYTES * (self.lanes.max(1) - 1) as u64
     }
 
-    /// What one worker needs: more for reads of many bases, of which it has a batch in hand.
+    /// Memory of one worker: more for reads of many bases, of which it has a batch in hand.
     fn worker_bytes(&self) -> u64 {
         let reads = (BATCH_READS as u64).min(self.cohort_reads());
         let batch_bases = reads.saturating_mul(self.read_bases);

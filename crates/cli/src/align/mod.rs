@@ -1,8 +1,9 @@
 //! `seqloom align`: reads to sorted, duplicate-marked, indexed BAM in one process.
 //!
-//! [`run`] is the whole flow. Its third step, [`engine::align`], loads the engine of the mode and
-//! goes through all reads by it: [`sorted`] or [`streamed`].
+//! [`run`] is the whole flow. Its third step, [`engine::align`], chooses the engine of the mode;
+//! [`align_by::align_by`] loads it and goes through all reads by it: [`sorted`] or [`streamed`].
 
+mod align_by;
 mod arguments;
 pub(crate) mod certified;
 pub(crate) mod checks;
@@ -26,16 +27,14 @@ use seqloom_align::index;
 use seqloom_report::run::ThreadSeconds;
 use seqloom_terminal::Console;
 
+use align_by::AlignedJob;
 pub(crate) use arguments::AlignArguments;
 pub(crate) use arguments::EngineChoice;
-use engine::AlignedJob;
 pub(crate) use engine::load_bwa;
 use introns::FirstPass;
 use job::Job;
 use lanes::LaneSpecs;
 pub(crate) use memory::least_memory_of_pairs;
-
-use crate::recalibration::Recalibration;
 
 /// The whole flow: options are checked, input and output opened and `-m` shared out; whatever
 /// can be refused is refused here. Then the engine is loaded, reads become sorted, marked records
@@ -62,8 +61,6 @@ fn publish(aligned: AlignedJob<'_>) -> seqloom_terminal::Result<()> {
     let AlignedJob { mut job, outputs, totals, mut summary, files } = aligned;
     summary::check_none_lost(&totals, &summary)?;
     summary.thread_seconds = ThreadSeconds::of("ingest", &job.trace.threads);
-    summary.sidecars.extend(job.finish.recalibration.as_ref().and_then(Recalibration::take_report));
-    summary.recalibration = job.finish.recalibration.as_ref().and_then(Recalibration::take_rows);
     if let Some(outcomes) = job.outcomes.take() {
         let (totals, files) = outcomes.finish();
         summary.sidecars.extend(files);

@@ -50,7 +50,7 @@ impl InputPart {
     }
 }
 
-/// Where reading starts.
+/// Start of reading.
 #[derive(Clone, Copy)]
 pub(crate) enum Start<'a> {
     Beginning,
@@ -109,7 +109,7 @@ pub(crate) struct OpenLanes {
     /// Reads of each lane, where they were counted.
     reads: Vec<Option<u64>>,
     pub(crate) header: Header,
-    /// What is suspect of the first reads.
+    /// Suspicions about the first reads.
     warnings: Vec<String>,
 }
 

@@ -33,7 +33,7 @@ pub(super) struct Template {
     reads: [Placed; 2],
 }
 
-/// What is known of a read's or a pair's place.
+/// Placement of a read or a pair.
 #[derive(Debug, Clone, Copy, Default)]
 struct Placed {
     is_placed: bool,

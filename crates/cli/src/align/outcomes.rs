@@ -19,7 +19,7 @@ use seqloom_runtime::order::Ordered;
 use super::outcome_counts::{OutcomeCounts, Template, percent};
 use crate::output::at_path;
 
-/// What becomes of a read or pair.
+/// Outcome of a read or pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
     Aligned,
@@ -28,7 +28,7 @@ pub(super) enum Outcome {
     Frequent,
 }
 
-/// All of them.
+/// All outcomes.
 const OUTCOMES: [Outcome; 3] = [Outcome::Aligned, Outcome::Unaligned, Outcome::Frequent];
 
 /// Whose words the counts are reported in.
@@ -56,11 +56,11 @@ struct Counts {
     reads: [AtomicU64; 3],
     /// Of single reads, and of pairs.
     placements: [AtomicU64; 2],
-    /// What Bowtie 2 counts.
+    /// Counts as Bowtie 2 prints them.
     tally: Mutex<OutcomeCounts>,
 }
 
-/// What became of all reads so far.
+/// Outcomes of all reads so far.
 #[derive(Debug)]
 pub(crate) struct Outcomes {
     counts: Counts,
@@ -260,7 +260,7 @@ fn push_read((block, at): (&ReadBlock, usize), text: &mut Vec<u8>) {
     text.push(b'\n');
 }
 
-/// What became of all reads.
+/// Totals of the outcomes of all reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Totals {
     reads: [u64; 3],

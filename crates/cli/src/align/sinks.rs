@@ -90,7 +90,7 @@ pub(super) struct StreamSink<'a> {
     stripes: Vec<Stripe<'a>>,
     /// Of what is written, not of what waits to be.
     tally: Mutex<Tally>,
-    /// Where workers wait until a batch of many records is next.
+    /// Workers wait here until a batch of many records is next.
     turn: Monitor<()>,
     /// Relaxed: who waits looks under the lock of `turn`, which is taken after this is set.
     stopped: AtomicBool,

@@ -58,7 +58,7 @@ fn lane_report(lane: &OpenLane) -> Option<LaneReport> {
     Some(LaneReport { inputs: lane.inputs(), read_group: lane.read_group.clone()? })
 }
 
-/// What a BAM file held that the output has otherwise or not at all.
+/// Lines about records of a BAM input that the output has otherwise or not at all.
 fn describe_bam(bam: &BamTotals) -> Vec<String> {
     let BamTotals { aligned_reads, left_out_records, reads_without_mate } = *bam;
     let mut lines = Vec::new();

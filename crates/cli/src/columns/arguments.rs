@@ -25,7 +25,7 @@ const WORKER_BYTES: u64 = 8 << 20;
 /// Rows of a batch where nothing is said: few enough that a batch is soon there.
 const BATCH_ROWS: NonZeroUsize = NonZeroUsize::new(65_536).unwrap();
 
-/// What an input is.
+/// Kind of an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Kind {
     /// BAM, CRAM, SAM

@@ -24,7 +24,7 @@ pub(crate) struct CheckArguments {
     inputs: Vec<PathBuf>,
 }
 
-/// What reading a file reported.
+/// Findings of a file.
 struct Found {
     format: InputFormat,
     file_bytes: u64,

@@ -15,7 +15,7 @@ use seqloom_terminal::UsageError;
 
 use super::progress::ProgressKind;
 
-/// Where results go.
+/// Options of the output.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArguments {
@@ -102,12 +102,12 @@ pub(crate) struct RunArguments {
 }
 
 impl RunArguments {
-    /// What is written.
+    /// Files that are written, with their options.
     pub(crate) fn outputs(&self) -> impl Iterator<Item = (&str, &Path)> {
         self.log.iter().map(|path| ("--log", path.as_path()))
     }
 
-    /// Where spilled data goes when the output is `output`.
+    /// Folders of spilled data when the output is `output`.
     pub(crate) fn spill_folders(&self, output: &Path) -> Vec<PathBuf> {
         if !self.tmp_dir.is_empty() {
             return self.tmp_dir.clone();
@@ -202,7 +202,7 @@ impl OutputArguments {
         }
     }
 
-    /// What is written.
+    /// Files that are written, with their options.
     pub(crate) fn outputs(&self) -> impl Iterator<Item = (&str, &Path)> {
         let json = self.json.iter().map(|path| ("--json", path.as_path()));
         let html = self.html.iter().map(|path| ("--html", path.as_path()));
@@ -245,7 +245,7 @@ impl OutputArguments {
         self.named_format() == OutputFormat::Cram
     }
 
-    /// Where readers look for an index of the output.
+    /// Paths where readers look for an index of the output.
     pub(crate) fn indices(&self) -> Vec<PathBuf> {
         match self.named_format() {
             OutputFormat::Cram => cram_indices(&self.output).into(),
@@ -399,7 +399,7 @@ impl OutputFormat {
 /// Versions of CRAM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum CramVersion {
-    /// What all readers know.
+    /// Known to all readers.
     #[value(name = "3.0")]
     V30,
     /// Smaller.

@@ -5,7 +5,7 @@ use seqloom_prep::duplicates::BarcodeTags;
 
 use crate::options_given::first_given;
 
-/// What duplicates must share besides their place.
+/// Barcodes that duplicates must share besides their place.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct BarcodeArguments {
     /// Tag with the barcode of the template (RX), which duplicates must share

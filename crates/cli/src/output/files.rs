@@ -5,13 +5,11 @@ use std::iter;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use seqloom_cram::{EOF_CONTAINER, Numbering, file_start};
 use seqloom_format::bam::{Header, Reference};
-use seqloom_format::bgzf::{EOF_BLOCK, VirtualOffset};
+use seqloom_format::bgzf::VirtualOffset;
 use seqloom_io::sidecars::with_suffix;
 use seqloom_io::{Output, Publication, is_direct};
 use seqloom_prep::finish::{EncodeError, Encoding, OutputIndex};
-use seqloom_prep::input::headers::MergeError;
 use seqloom_terminal::error::Bug;
 use seqloom_terminal::{UsageError, signals};
 
@@ -20,7 +18,7 @@ use super::index::{self, IndexFormat};
 use super::metrics::{self, Metrics};
 use super::run::Run;
 use super::summary::{Ingested, Summary};
-use super::{check_writable, compress, page, stage_text, stripes};
+use super::{check_writable, page, stage_text, stripes};
 
 /// The output and what goes next to it: which files, in which format, with which index.
 pub(crate) struct OutputFiles<'a> {
@@ -36,7 +34,7 @@ impl<'a> OutputFiles<'a> {
     /// Opens the output, unless it is `begun` already. `in_coordinate_order` allows an index.
     ///
     /// # Errors
-    /// What cannot be written, or an index that cannot hold the references.
+    /// A file that cannot be written, or an index that cannot hold the references.
     pub(crate) fn open(
         arguments: &'a OutputArguments,
         references: &[Reference],
@@ -104,7 +102,7 @@ impl<'a> OutputFiles<'a> {
         Ok(Self { arguments, format, index, has_crai: false })
     }
 
-    /// Where the output goes.
+    /// Path of the output.
     pub(crate) fn path(&self) -> &'a Path {
         &self.arguments.output
     }
@@ -116,19 +114,14 @@ impl<'a> OutputFiles<'a> {
                 index: self.index.map(IndexFormat::scheme),
             },
             OutputFormat::Sam => Encoding::Sam,
-            OutputFormat::Cram => Encoding::Cram(seqloom_cram::Settings {
-                version: self.arguments.cram_version(),
-                level: self.arguments.level,
-                keeps_mismatch_tags: self.arguments.cram_keep_md,
-            }),
-        }
-    }
-
-    /// What gathers index entries, if an index is requested, and numbers containers of CRAM.
-    pub(crate) fn index_builder(&self, references: usize) -> Option<OutputIndex> {
-        match self.format {
-            OutputFormat::Cram => Some(OutputIndex::Containers(Numbering::new(self.has_crai))),
-            _ => self.index.map(|format| OutputIndex::Bins(format.builder(references))),
+            OutputFormat::Cram => Encoding::Cram {
+                settings: seqloom_cram::Settings {
+                    version: self.arguments.cram_version(),
+                    level: self.arguments.level,
+                    keeps_mismatch_tags: self.arguments.cram_keep_md,
+                },
+                index: self.has_crai,
+            },
         }
     }
 
@@ -139,23 +132,7 @@ impl<'a> OutputFiles<'a> {
         outputs: &mut [Output],
     ) -> seqloom_terminal::Result<()> {
         let Some(output) = outputs.first_mut() else { return Ok(()) };
-        Ok(output.write(&self.header_bytes(header)?)?)
-    }
-
-    /// The header as the output has it.
-    ///
-    /// # Errors
-    /// It is too large for BAM or CRAM.
-    pub(crate) fn header_bytes(&self, header: &Header) -> seqloom_terminal::Result<Vec<u8>> {
-        match self.encoding() {
-            Encoding::Bam { deflate, .. } => {
-                compress(&header.encode().map_err(MergeError::Header)?, deflate.level)
-            }
-            Encoding::Sam => Ok(header.text()),
-            Encoding::Cram(settings) => {
-                Ok(file_start(settings.version, &header.text()).map_err(EncodeError::Cram)?)
-            }
-        }
+        Ok(output.write(&self.encoding().header(header)?)?)
     }
 
     /// Ends the stream of records; gives the index file's bytes.
@@ -166,11 +143,7 @@ impl<'a> OutputFiles<'a> {
     ) -> seqloom_terminal::Result<Option<Vec<u8>>> {
         let end = VirtualOffset::new(written_bytes(outputs), 0).unwrap_or_default();
         if let Some(last) = outputs.last_mut() {
-            match self.format {
-                OutputFormat::Bam => last.write(&EOF_BLOCK)?,
-                OutputFormat::Cram => last.write(&EOF_CONTAINER)?,
-                OutputFormat::Sam => {}
-            }
+            last.write(self.encoding().end())?;
         }
         match (builder, self.index) {
             (Some(OutputIndex::Bins(builder)), Some(format)) => {
@@ -238,7 +211,7 @@ impl<'a> OutputFiles<'a> {
         Ok(())
     }
 
-    /// What is next to the output's name and would be taken for the new output's.
+    /// Files next to the output's name that would be taken for the new output's.
     fn stale(&self, outputs: &[Output], is_indexed: bool) -> Vec<PathBuf> {
         let path = self.path();
         let folder = self.arguments.metrics_dir.as_deref();
@@ -295,7 +268,7 @@ fn check_sidecars(arguments: &OutputArguments) -> seqloom_terminal::Result<()> {
     arguments.html.as_deref().map_or(Ok(()), check_writable)
 }
 
-/// What all outputs hold together.
+/// Bytes of all outputs.
 fn written_bytes(outputs: &[Output]) -> u64 {
     outputs.iter().map(Output::written_bytes).sum()
 }

@@ -7,11 +7,10 @@ use seqloom_format::bgzf::{EOF_BLOCK, VirtualOffset};
 use seqloom_format::index::{BinningScheme, IndexBuilder};
 use seqloom_io::sidecars::with_suffix;
 use seqloom_io::{AtomicFile, Output, OutputError};
-use seqloom_prep::finish::FinishError;
+use seqloom_prep::finish::{EncodeError, FinishError, bgzf_blocks};
 use seqloom_terminal::UsageError;
 
 use super::arguments::IndexKind;
-use super::compress;
 
 /// Level of the blocks of a CSI index.
 const CSI_LEVEL: u8 = 6;
@@ -59,7 +58,7 @@ impl IndexFormat {
         self.scheme
     }
 
-    /// What gathers its entries.
+    /// Builder of its entries.
     pub(crate) fn builder(self, references: usize) -> IndexBuilder {
         IndexBuilder::new(self.scheme, references)
     }
@@ -77,7 +76,7 @@ impl IndexFormat {
             return Ok(entries.finish_bai(end).map_err(FinishError::Index)?);
         }
         let entries = entries.finish_csi(end).map_err(FinishError::Index)?;
-        let mut bytes = compress(&entries, CSI_LEVEL)?;
+        let mut bytes = bgzf_blocks(&entries, CSI_LEVEL).map_err(EncodeError::from)?;
         bytes.extend_from_slice(&EOF_BLOCK);
         Ok(bytes)
     }

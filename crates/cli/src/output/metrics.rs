@@ -34,7 +34,7 @@ const KINDS: [&str; 10] = [
     "stats",
 ];
 
-/// Where all the metrics of an output may be.
+/// Paths of all metrics of an output.
 pub(super) fn paths(folder: &Path, output: &Path) -> Vec<PathBuf> {
     let sample = sample(output);
     KINDS.iter().map(|kind| path(folder, &sample, kind)).collect()
@@ -44,7 +44,7 @@ fn path(folder: &Path, sample: &str, kind: &str) -> PathBuf {
     folder.join(format!("{sample}.{kind}.txt"))
 }
 
-/// What metrics are called after.
+/// Name of the sample, which metrics files begin with.
 fn sample(output: &Path) -> String {
     let stem = output.file_stem().filter(|stem| *stem != "-");
     stem.map_or_else(|| "seqloom".into(), |stem| stem.to_string_lossy().into_owned())

@@ -7,6 +7,7 @@ pub(crate) mod files;
 pub(crate) mod index;
 mod metrics;
 mod page;
+pub(crate) mod prepare;
 pub(crate) mod progress;
 pub(crate) mod reference;
 pub(crate) mod resume;
@@ -17,9 +18,7 @@ pub(crate) mod summary;
 use std::io::{self, Write};
 use std::path::Path;
 
-use seqloom_format::bgzf::{BlockCompressor, MAX_PAYLOAD_BYTES};
 use seqloom_io::{AtomicFile, OutputError, is_direct};
-use seqloom_terminal::error::Bug;
 
 use crate::host;
 
@@ -54,17 +53,4 @@ pub(crate) fn check_writable(path: &Path) -> seqloom_terminal::Result<()> {
 pub(crate) fn at_path(path: &Path) -> impl FnOnce(io::Error) -> OutputError {
     let path = path.to_owned();
     move |source| OutputError::Write { path, source }
-}
-
-/// `payload` as BGZF blocks.
-///
-/// # Errors
-/// There is no such level, or memory is short.
-pub(crate) fn compress(payload: &[u8], level: u8) -> seqloom_terminal::Result<Vec<u8>> {
-    let mut compressor = BlockCompressor::new(level).map_err(Bug::new)?;
-    let mut out = Vec::new();
-    for piece in payload.chunks(MAX_PAYLOAD_BYTES) {
-        compressor.compress(piece, &mut out).map_err(Bug::new)?;
-    }
-    Ok(out)
 }

@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use clap::ValueEnum;
+use seqloom_prep::pipeline::Phase;
 
 /// `--progress`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -19,24 +20,33 @@ pub(crate) enum ProgressKind {
     Off,
 }
 
-/// A phase, by the name that the progress line has for it, and its weight.
-pub(crate) type Phase = (&'static str, f64);
+/// A phase, by its name, and its weight.
+pub(crate) type PhaseWeight = (&'static str, f64);
+
+/// All phases with their weights: those of ingest, resolve, redistribute, recalibrate and finish.
+pub(crate) const fn weighted(weights: [f64; Phase::ALL.len()]) -> [PhaseWeight; Phase::ALL.len()] {
+    let mut phases = [("", 0.0); Phase::ALL.len()];
+    let mut index = 0;
+    while index < phases.len() {
+        phases[index] = (Phase::ALL[index].name(), weights[index]);
+        index += 1;
+    }
+    phases
+}
 
 /// Least share of the work that predicts the time to go.
 const LEAST_SHARE: f64 = 0.02;
 
-/// The phase that deflates.
-const WRITE: &str = "write";
-/// What that takes of its weight, which is that of level 6, at a fast level. Measured at level 1:
-/// 0.55 in `align`, 0.41 in `prep`.
-const FAST_WRITE: f64 = 0.5;
+/// Share of its weight, which is that of level 6, that the finish phase takes at a fast level.
+/// Measured at level 1: 0.55 in `align`, 0.41 in `prep`.
+const FAST_FINISH: f64 = 0.5;
 /// The last of the fast levels.
 const FAST_LEVEL: u8 = 2;
 
-/// What there is to do: phases in order, and how hard the output is compressed.
+/// Work of a run: phases in order, and how hard the output is compressed.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Plan {
-    pub(super) phases: &'static [Phase],
+    pub(super) phases: &'static [PhaseWeight],
     pub(super) is_fast: bool,
 }
 
@@ -46,14 +56,16 @@ impl Plan {
         level <= FAST_LEVEL
     }
 
-    fn weight(&self, (name, weight): &Phase) -> f64 {
-        if self.is_fast && *name == WRITE { weight * FAST_WRITE } else { *weight }
+    fn weight(&self, (name, weight): &PhaseWeight) -> f64 {
+        let is_fast = self.is_fast && *name == Phase::Finish.name();
+        if is_fast { weight * FAST_FINISH } else { *weight }
     }
 
     /// Share of all work that is done; `done` is the share of the phase in work, where that is
     /// known. `None` for a phase that is not planned.
     pub(super) fn share_of_work(&self, current: &str, done: Option<f64>) -> Option<f64> {
-        let sum = |phases: &[Phase]| phases.iter().map(|phase| self.weight(phase)).sum::<f64>();
+        let sum =
+            |phases: &[PhaseWeight]| phases.iter().map(|phase| self.weight(phase)).sum::<f64>();
         let index = self.phases.iter().position(|(name, _)| *name == current)?;
         let of_phase = self.weight(&self.phases[index]) * done?.clamp(0.0, 1.0);
         Some(((sum(&self.phases[..index]) + of_phase) / sum(self.phases)).min(1.0))
@@ -83,7 +95,7 @@ pub(super) fn readable(time: Duration) -> String {
 mod tests {
     use super::*;
 
-    const PHASES: [Phase; 3] = [("align", 6.0), ("duplicates", 1.0), ("write", 3.0)];
+    const PHASES: [PhaseWeight; 3] = [("ingest", 6.0), ("resolve", 1.0), ("finish", 3.0)];
 
     #[test]
     fn shares_grow_over_all_phases() {
@@ -91,14 +103,14 @@ mod tests {
             let share = Plan { phases: &PHASES, is_fast: false }.share_of_work(current, done);
             assert_eq!(share.map(|it| (it * 1000.0).round()), expected, "{current} {done:?}");
         };
-        t("align", Some(0.0), Some(0.0));
-        t("align", Some(0.5), Some(300.0));
-        t("align", Some(7.0), Some(600.0));
-        t("align", None, None);
-        t("duplicates", Some(0.0), Some(600.0));
-        t("write", Some(0.0), Some(700.0));
-        t("write", Some(1.0), Some(1000.0));
-        t("sort", Some(0.5), None);
+        t("ingest", Some(0.0), Some(0.0));
+        t("ingest", Some(0.5), Some(300.0));
+        t("ingest", Some(7.0), Some(600.0));
+        t("ingest", None, None);
+        t("resolve", Some(0.0), Some(600.0));
+        t("finish", Some(0.0), Some(700.0));
+        t("finish", Some(1.0), Some(1000.0));
+        t("redistribute", Some(0.5), None);
     }
 
     #[test]
@@ -108,7 +120,7 @@ mod tests {
         let share =
             |current, done| (plan.share_of_work(current, Some(done)).unwrap() * 100.0).round();
         assert_eq!(
-            [share("align", 1.0), share("write", 0.0), share("write", 1.0)],
+            [share("ingest", 1.0), share("finish", 0.0), share("finish", 1.0)],
             [71.0, 82.0, 100.0]
         );
     }

@@ -1,20 +1,26 @@
-//! The bases of the reference that an output needs: which need them, what they take, how they are
-//! loaded.
+//! The bases of the reference that an output needs, and what they and its encoders take.
 
 use std::num::NonZeroUsize;
-use std::path::Path;
 
 use seqloom_format::bam::Reference;
-use seqloom_io::reference;
-use seqloom_prep::input::ReferenceSequences;
+use seqloom_prep::pipeline::ReferenceUse;
 
 use super::arguments::OutputArguments;
 use super::cram;
+use crate::recalibration::RecalibrationArguments;
 
 impl OutputArguments {
-    /// Whether records are compared with the reference, or refer to it.
-    pub(crate) fn needs_reference(&self) -> bool {
-        self.metrics_request().wants_reference() || self.is_cram()
+    /// Uses of the bases of the reference: by metrics where there is a FASTA.
+    pub(crate) fn reference_use(
+        &self,
+        recalibration: &RecalibrationArguments,
+        has_fasta: bool,
+    ) -> ReferenceUse {
+        ReferenceUse {
+            metrics: has_fasta && self.metrics_request().wants_reference(),
+            recalibration: recalibration.counts(),
+            cram: self.is_cram(),
+        }
     }
 
     /// Memory of the encoders of `threads` workers beyond that of BAM's.
@@ -22,25 +28,13 @@ impl OutputArguments {
         if self.is_cram() { cram::ENCODER_BYTES * threads.get() as u64 } else { 0 }
     }
 
-    /// The bases of the reference, in the order of the header; in upper case for CRAM, which has
-    /// their digests.
-    ///
-    /// # Errors
-    /// When the file does not hold what the header says.
-    pub(crate) fn load_reference(
+    /// Memory that the finish phase needs besides its workers': bases for `uses`, and encoders.
+    pub(crate) fn finish_bytes(
         &self,
-        fasta: &Path,
+        uses: ReferenceUse,
         references: &[Reference],
-    ) -> seqloom_terminal::Result<ReferenceSequences> {
-        let mut sequences = reference::load(fasta, references)?;
-        if self.is_cram() {
-            sequences.iter_mut().for_each(|bases| bases.make_ascii_uppercase());
-        }
-        Ok(ReferenceSequences::new(sequences))
+        threads: NonZeroUsize,
+    ) -> u64 {
+        uses.bytes(references) + self.encoder_bytes(threads)
     }
-}
-
-/// Memory that the bases of a reference take.
-pub(crate) fn reference_bytes(references: &[Reference]) -> u64 {
-    references.iter().map(|reference| u64::from(reference.length)).sum()
 }

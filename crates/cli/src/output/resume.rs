@@ -66,7 +66,7 @@ struct Written {
 /// How far a run has come.
 #[derive(Default)]
 struct Manifest {
-    /// What the run is: options, files.
+    /// Identity of the run: options, files.
     identity: Vec<Part>,
     /// Spill files and their ends.
     spill: Vec<(PathBuf, u64)>,
@@ -187,7 +187,7 @@ impl Kept {
         }
     }
 
-    /// What to do about a run that failed.
+    /// Advice after a run that failed.
     pub(crate) fn advice(&self) -> Option<String> {
         self.folder.has_manifest().then(|| {
             format!(
@@ -241,7 +241,7 @@ fn find(
     Ok(found)
 }
 
-/// What an earlier run stored for `--resume` cannot be read back.
+/// The state that an earlier run stored for `--resume` cannot be read back.
 #[derive(Debug, thiserror::Error)]
 #[error("the state of the run to resume is damaged: {0}")]
 struct DamagedState(MalformedState);

@@ -17,7 +17,7 @@ use seqloom_terminal::{Console, UsageError, signals};
 
 use super::arguments::RunArguments;
 use super::at_path;
-use super::progress::{self, Phase, Plan, ProgressKind};
+use super::progress::{self, PhaseWeight, Plan, ProgressKind};
 
 /// Smallest and largest chunk of the stores.
 pub(crate) const MIN_CHUNK_BYTES: u64 = 16 << 10;
@@ -36,7 +36,7 @@ pub(crate) fn chunk_bytes(share_bytes: u64) -> u64 {
 /// Memory of a reference sequence of the header: its line and its name, the header while it is read
 /// and while it is written, its part of the index. Measured with 1.5 million of them: 350.
 const SEQUENCE_BYTES: u64 = 512;
-/// What is counted of one by each worker, and their sum.
+/// Counts of one by each worker, and their sum.
 const SEQUENCE_COUNTS_BYTES: u64 = 16;
 /// Of that, what every program's share has room for.
 const USUAL_HEADER_BYTES: u64 = 4 << 20;
@@ -58,10 +58,10 @@ pub(crate) struct Run<'a> {
     space_limit: Option<ByteSize>,
     phase_started: Cell<Instant>,
     phases: RefCell<Vec<(&'static str, Duration)>>,
-    /// What the process had used at times.
+    /// Samples of what the process used.
     samples: RefCell<Samples>,
     progress: ProgressKind,
-    /// What there is to do, by the names that [`Run::watch`] is called with.
+    /// Planned phases, by the names that [`Run::watch`] is called with.
     planned: Cell<Plan>,
     /// Records that later phases have to do with, once they are known.
     total_records: Cell<Option<u64>>,
@@ -131,7 +131,7 @@ impl<'a> Run<'a> {
         beyond_address_space(limit, floor_bytes, self.threads)
     }
 
-    /// Says what is about to happen.
+    /// Logs the start line.
     pub(crate) fn announce(&self, command: &str, inputs: &str, output: &Path) {
         self.console.info(&format!(
             "{command}: {} threads, {} of memory, {inputs} to {}",
@@ -153,8 +153,8 @@ impl<'a> Run<'a> {
         self.phases.borrow_mut().push((name, now - self.phase_started.replace(now)));
     }
 
-    /// What is going to be done, in order.
-    pub(crate) fn plan_phases(&self, phases: &'static [Phase]) {
+    /// Plans the phases, in order.
+    pub(crate) fn plan_phases(&self, phases: &'static [PhaseWeight]) {
         self.planned.set(Plan { phases, ..self.planned.get() });
     }
 
@@ -245,12 +245,12 @@ impl<'a> Run<'a> {
         format!("{}: {}", shown.phase, parts.join(", "))
     }
 
-    /// What the process had used at times.
+    /// Samples of what the process used.
     pub(crate) fn samples(&self) -> Vec<Sample> {
         self.samples.borrow().as_slice().to_vec()
     }
 
-    /// What the process used so far, for the JSON report.
+    /// Resources of the process so far, for the JSON report.
     pub(crate) fn usage(&self, engine_seconds: f64, peaks: Peaks) -> UsageReport {
         let usage = machine::usage();
         let (wall, cpu) = (self.console.wall().as_secs_f64(), usage.cpu.as_secs_f64());

@@ -28,17 +28,17 @@ pub(crate) struct Summary {
     pub(crate) tally: Tally,
     /// Metrics of duplicates, if they are marked.
     pub(crate) duplicates: Option<Duplicates>,
-    /// Those that were requested.
+    /// Requested metrics.
     pub(crate) metrics: GatheredMetrics,
     /// IDs of the header's read groups.
     pub(crate) read_groups: Vec<String>,
     /// Windows of the reference, where GC bias was counted.
     pub(crate) gc_windows: Option<GcWindows>,
-    /// What was counted for recalibration, or applied.
+    /// Sums of the table of recalibration.
     pub(crate) recalibration: Option<QualityRows>,
-    /// What became of the qualities of records, where they were recalibrated.
+    /// Outcomes of recalibration.
     pub(crate) applied: Option<AppliedCounts>,
-    /// What became of the reads, where the mode counts that: lines as Bowtie's.
+    /// Outcomes of the reads, where the mode counts them: lines as Bowtie's.
     pub(crate) outcomes: Option<String>,
     /// Bytes of the index file.
     pub(crate) index: Option<Vec<u8>>,
@@ -72,7 +72,7 @@ impl Duplicates {
     }
 }
 
-/// What a command knows of its input.
+/// Counts and description of the input.
 pub(crate) struct Ingested {
     pub(crate) inputs: Vec<String>,
     /// Reads, templates and records; what was written is added.
@@ -83,7 +83,7 @@ pub(crate) struct Ingested {
     pub(crate) continued_behind: Option<&'static str>,
     pub(crate) placement: Option<PlacementReport>,
     pub(crate) certified: Option<CertifiedReport>,
-    /// Those of a sheet.
+    /// Lanes of a sheet.
     pub(crate) lanes: Vec<LaneReport>,
     pub(crate) engine_seconds: f64,
     pub(crate) peak_held_bytes: u64,

@@ -92,7 +92,7 @@ pub(crate) struct FilterArguments {
     regions: Option<PathBuf>,
 }
 
-/// What is done to records.
+/// Steps on records.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Changes")]
 pub(crate) struct ChangeArguments {

@@ -1,26 +1,22 @@
 //! The flow: ingest to partitions, then the pipeline. Each phase is passed over where a run before
 //! this one has kept what it made.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use seqloom_format::{Persist, persist_fields};
 use seqloom_io::Output;
 use seqloom_io::spill::SpillFile;
 use seqloom_prep::duplicates::{DuplicateMode, DuplicateOptions, LibraryTable, ResolveError};
-use seqloom_prep::finish::{FinishTrace, OutputIndex, StoredRecords};
+use seqloom_prep::input::TemplateNames;
 use seqloom_prep::input::ingest::{self, IngestOptions, IngestTotals, IngestTrace};
-use seqloom_prep::input::{ReferenceSequences, TemplateNames};
-use seqloom_prep::metrics::ReadGroupNames;
 use seqloom_prep::partition::{
     Backing, Collected, Collector, Destination, EndCollector, Grouping, NameSample,
     SavedCollection, write_out,
 };
 use seqloom_prep::pipeline::{
-    self, Checkpoints, OutputRequest, Phase, PipelineCallbacks, PipelineInput, PipelineOutput,
-    PipelineRequest, needs_names,
+    Checkpoints, OutputRequest, Phase, PipelineCallbacks, PipelineInput, PipelineRequest,
+    ReferenceRequest, ReferenceSource, needs_names,
 };
-use seqloom_prep::recalibrate::{Applier, StoredCounts};
 use seqloom_report::run::ThreadSeconds;
 use seqloom_runtime::memory::Ledger;
 use seqloom_runtime::pool::Interrupted;
@@ -28,9 +24,11 @@ use seqloom_runtime::pool::Interrupted;
 use super::arguments::DuplicateTags;
 use super::job::Job;
 use super::summary::ingest_stages;
-use crate::output::progress;
+use crate::output::prepare::Preparation;
+use crate::output::progress::{PhaseWeight, weighted};
 use crate::output::resume::Kept;
-use crate::output::summary::{Duplicates, Summary};
+use crate::output::summary::Summary;
+use crate::recalibration::Recalibration;
 
 /// Runs the flow; the output is complete but has no name yet.
 pub(super) fn prepare(
@@ -44,7 +42,7 @@ pub(super) fn prepare(
     };
     let backing = Backing { ledger: Ledger::new(job.plan.store_bytes), spill };
     let libraries = LibraryTable::new(&job.header)?;
-    let (ingest_trace, trace) = (IngestTrace::default(), FinishTrace::default());
+    let trace = IngestTrace::default();
 
     job.run.plan_phases(phases(job));
     let saved = match kept {
@@ -58,7 +56,7 @@ pub(super) fn prepare(
     let collector = collector(job, &backing, &libraries, &names);
     let (mut collected, totals) = match (saved, kept.as_deref()) {
         (Some((saved, totals)), Some(kept)) => (restored(collector, saved, kept)?, totals),
-        _ => collect(job, kept, (&backing, collector), &names, &ingest_trace)?,
+        _ => collect(job, kept, (&backing, collector), &names, &trace)?,
     };
     job.run.end_phase(Phase::Ingest.name());
     job.run.expect_records(totals.records);
@@ -70,26 +68,24 @@ pub(super) fn prepare(
     let input = PipelineInput {
         collected,
         backing: &backing,
+        records: totals.records,
         numbers: totals.templates.into(),
         names: &names,
     };
-    let preparing = Preparing { job, records: totals.records };
+    let preparation = Preparation {
+        files: &job.output,
+        libraries: &libraries,
+        stages: ingest_stages(&trace),
+        console: job.run.console,
+    };
+    let command = (&Preparing { job }, kept.as_deref_mut());
     let outputs = std::slice::from_mut(output);
-    let command = (&preparing, kept.as_deref_mut());
-    let PipelineOutput { finished, index, duplicates, metrics, gc_windows } =
-        pipeline::run(input, &request(job), command, outputs, &trace)?;
-    let index = job.output.close(index, outputs)?;
-    job.run.end_phase(Phase::Finish.name());
-    let duplicates = duplicates.map(|counters| Duplicates::new(counters, &libraries));
-    let sorted = Summary::sorted(ingest_stages(&ingest_trace), (finished, &trace), &backing);
-    let read_groups = ReadGroupNames::of(&job.header).ids().collect();
-    let thread_seconds = ThreadSeconds::of(Phase::Ingest.name(), &ingest_trace.threads);
-    let mut summary = Summary { duplicates, metrics, read_groups, gc_windows, index, ..sorted };
-    summary.thread_seconds = thread_seconds;
+    let mut summary = preparation.run(input, &request(job), command, outputs)?;
+    summary.thread_seconds = ThreadSeconds::of(Phase::Ingest.name(), &trace.threads);
     Ok((totals, summary))
 }
 
-/// What is kept of ingest.
+/// State of ingest, as checkpoints keep it.
 struct Ingested {
     collection: SavedCollection,
     names: NameSample,
@@ -100,31 +96,16 @@ persist_fields!(Ingested { collection, names, totals });
 
 /// What this run has to do. Weights are shares of the wall time of 1,000,000 records with 2
 /// threads, level 6.
-fn phases(job: &Job<'_>) -> &'static [progress::Phase] {
+fn phases(job: &Job<'_>) -> &'static [PhaseWeight] {
     match (needs_names(job.arguments.sort), job.arguments.recalibration.counts()) {
-        (false, false) => &[("read", 25.0), ("keep", 0.0), ("duplicates", 5.0), ("write", 70.0)],
-        (true, false) => {
-            &[("read", 25.0), ("keep", 0.0), ("duplicates", 5.0), ("sort", 10.0), ("write", 60.0)]
-        }
-        (false, true) => &[
-            ("read", 20.0),
-            ("keep", 0.0),
-            ("duplicates", 4.0),
-            ("recalibrate", 30.0),
-            ("write", 46.0),
-        ],
-        (true, true) => &[
-            ("read", 20.0),
-            ("keep", 0.0),
-            ("duplicates", 4.0),
-            ("sort", 8.0),
-            ("recalibrate", 28.0),
-            ("write", 40.0),
-        ],
+        (false, false) => const { &weighted([25.0, 5.0, 0.0, 0.0, 70.0]) },
+        (true, false) => const { &weighted([25.0, 5.0, 10.0, 0.0, 60.0]) },
+        (false, true) => const { &weighted([20.0, 4.0, 0.0, 30.0, 46.0]) },
+        (true, true) => const { &weighted([20.0, 4.0, 8.0, 28.0, 40.0]) },
     }
 }
 
-/// What the pipeline is to do.
+/// Options of the pipeline.
 fn request<'a>(job: &'a Job<'_>) -> PipelineRequest<'a> {
     let duplicates = &job.arguments.duplicates;
     PipelineRequest {
@@ -140,6 +121,11 @@ fn request<'a>(job: &'a Job<'_>) -> PipelineRequest<'a> {
             writes_families: duplicates.barcodes.umi_distance().is_some(),
             late: &job.late,
             metrics: job.metrics,
+            reference: ReferenceRequest {
+                uses: job.uses,
+                source: ReferenceSource::Loaded(job.reference.clone()),
+            },
+            recalibration: job.recalibration.as_ref().map(Recalibration::request),
         },
     }
 }
@@ -153,7 +139,7 @@ fn collect<'a>(
     trace: &IngestTrace,
 ) -> seqloom_terminal::Result<(Collected<'a>, IngestTotals)> {
     // Relaxed: a count to be shown.
-    let watch = || job.watch("read", trace.records.load(Ordering::Relaxed));
+    let watch = || job.watch(Phase::Ingest.name(), trace.records.load(Ordering::Relaxed));
     let together = (job.grouping == Grouping::Templates)
         .then(|| TemplateNames::new(backing, job.plan.chunk_bytes as usize));
     let options = IngestOptions {
@@ -167,7 +153,7 @@ fn collect<'a>(
     job.missing.check()?;
     let collected = collector.into_collected();
     if let Some(kept) = kept {
-        let watch = || job.watch("keep", totals.records);
+        let watch = || job.watch(Phase::Ingest.name(), totals.records);
         write_out(&collected.stores(), job.run.threads, &watch)?;
         let mut state = collected.saved().to_state();
         names.save(&mut state);
@@ -191,19 +177,13 @@ fn restored<'a>(
 /// The command in the course of the pipeline.
 struct Preparing<'a, 'j> {
     job: &'a Job<'j>,
-    /// Records kept of the input.
-    records: u64,
 }
 
 impl PipelineCallbacks for Preparing<'_, '_> {
     type Error = seqloom_terminal::Error;
 
-    fn watch(&self, phase: Phase, written_records: u64) -> Result<(), Interrupted> {
-        match phase {
-            Phase::Finish => self.job.watch("write", written_records),
-            Phase::Redistribute => self.job.watch("sort", self.records),
-            _ => self.job.watch("duplicates", self.records),
-        }
+    fn watch(&self, phase: Phase, records: u64) -> Result<(), Interrupted> {
+        self.job.watch(phase.name(), records)
     }
 
     fn end_phase(&self, phase: Phase) {
@@ -215,40 +195,6 @@ impl PipelineCallbacks for Preparing<'_, '_> {
         let is_about_records = matches!(error, ResolveError::Name(_));
         let error = seqloom_terminal::Error::from(error);
         if is_about_records { error.context(self.job.inputs()) } else { error }
-    }
-
-    fn reference(
-        &self,
-        _: &StoredRecords<'_>,
-    ) -> seqloom_terminal::Result<Arc<ReferenceSequences>> {
-        Ok(self.job.reference.clone())
-    }
-
-    fn count(
-        &self,
-        records: &StoredRecords<'_>,
-        reference: &ReferenceSequences,
-    ) -> seqloom_terminal::Result<Option<StoredCounts>> {
-        let Some(requested) = &self.job.recalibration else { return Ok(None) };
-        requested.count(&self.job.header, reference, records, &self.job.run)
-    }
-
-    fn applier(
-        &self,
-        counts: Option<&StoredCounts>,
-        backing: &Backing,
-    ) -> seqloom_terminal::Result<Option<Applier>> {
-        let Some(requested) = &self.job.recalibration else { return Ok(None) };
-        requested.applier(&self.job.header, (counts, backing), self.job.run.console)
-    }
-
-    fn compared(&self, reference: Arc<ReferenceSequences>) -> Option<Arc<ReferenceSequences>> {
-        self.job.arguments.changes.reference.is_some().then_some(reference)
-    }
-
-    fn begin(&self, outputs: &mut [Output]) -> seqloom_terminal::Result<Option<OutputIndex>> {
-        self.job.output.write_header(&self.job.header, outputs)?;
-        Ok(self.job.output.index_builder(self.job.header.references().len()))
     }
 }
 

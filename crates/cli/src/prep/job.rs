@@ -12,6 +12,7 @@ use seqloom_prep::duplicates::DuplicateMode;
 use seqloom_prep::input::{CoordinateClaim, ReferenceSequences, headers};
 use seqloom_prep::metrics::MetricsRequest;
 use seqloom_prep::partition::{GenomeBins, Grouping, SortOrder};
+use seqloom_prep::pipeline::ReferenceUse;
 use seqloom_prep::steps::{
     MissingSequences, NoteMissingSequences, SetMismatchTags, StepError, Steps,
 };
@@ -39,10 +40,12 @@ pub(super) struct Job<'a> {
     pub(super) run: Run<'a>,
     pub(super) source: AlignmentSource,
     pub(super) header: Header,
-    /// What is done to the records of each input as they come.
+    /// Steps on the records of each input as they come.
     pub(super) steps: Vec<Steps>,
-    /// What is done to records before they are written.
+    /// Steps on records before they are written.
     pub(super) late: Steps,
+    /// Uses of the bases of the reference, but for steps.
+    pub(super) uses: ReferenceUse,
     /// Bases, where they are needed.
     pub(super) reference: Arc<ReferenceSequences>,
     /// The header's sequences that it does not hold.
@@ -64,7 +67,7 @@ pub(super) struct Job<'a> {
 pub(super) struct PreparedJob<'a> {
     pub(super) job: Job<'a>,
     pub(super) output: Output,
-    /// What a run before this one has kept, and this one will.
+    /// Checkpoints of an earlier run, and of this one.
     pub(super) kept: Option<Kept>,
 }
 
@@ -78,7 +81,7 @@ impl<'a> Job<'a> {
         let run = Run::new(&arguments.run, console)?;
         run.compress_at(arguments.output.level);
         let mut source = open_source(arguments, &run)?;
-        let order = InputOrder::of(source.headers());
+        let (order, uses) = (InputOrder::of(source.headers()), reference_use(arguments));
         let marks = duplicate_mode(arguments, order)?;
         let Chains { mut header, early: steps, late, reference, missing } =
             chains(arguments, &source)?;
@@ -115,16 +118,15 @@ impl<'a> Job<'a> {
         };
         let floor_bytes = demand.floor_bytes();
         let plan = demand.plan(run.memory).map_err(|it| run.explained(it, floor_bytes))?;
-        let in_coordinate_order = is_in_coordinate_order(arguments, order);
+        let is_sorted = is_in_coordinate_order(arguments, order);
         let mut metrics = arguments.output.metrics_request();
-        metrics.depth &= in_coordinate_order;
-        let files = (&arguments.output, &arguments.run);
+        metrics.depth &= is_sorted;
+        let (requested, references) = (&arguments.output, header.references());
+        let files = (requested, &arguments.run);
         signals::defer();
         let kept = Kept::open(&arguments.resume, files, arguments.identity(), &run)?;
-        let (requested, references) = (&arguments.output, header.references());
         let begun = kept.as_ref().map(|kept| kept.output(&requested.output)).transpose()?;
-        let (output_files, output) =
-            OutputFiles::open(requested, references, in_coordinate_order, begun)?;
+        let (output_files, output) = OutputFiles::open(requested, references, is_sorted, begun)?;
         let job = Self {
             arguments,
             run,
@@ -132,6 +134,7 @@ impl<'a> Job<'a> {
             header,
             steps,
             late,
+            uses,
             reference,
             missing,
             recalibration,
@@ -202,7 +205,7 @@ fn describe(header: &mut Header, arguments: &PrepArguments) {
     }
 }
 
-/// What counting for metrics may take.
+/// Most memory of the counts of metrics.
 fn metrics_bytes(arguments: &PrepArguments, threads: NonZeroUsize, header: &Header) -> u64 {
     let (groups, sequences) = (header.read_groups().len(), header.references().len());
     arguments.output.metrics_request().memory_bytes(threads, groups, sequences)
@@ -368,22 +371,28 @@ fn name_file(arguments: &PrepArguments, error: StepError) -> seqloom_terminal::E
     }
 }
 
+/// Uses of the bases of the reference, but for steps.
+fn reference_use(arguments: &PrepArguments) -> ReferenceUse {
+    let has_fasta = arguments.changes.reference.is_some();
+    arguments.output.reference_use(&arguments.recalibration, has_fasta)
+}
+
 /// The bases of the reference where they are needed, and what it lacks.
 fn reference(
     arguments: &PrepArguments,
     header: &Header,
     reads_cram: bool,
 ) -> seqloom_terminal::Result<(Arc<ReferenceSequences>, Arc<MissingSequences>)> {
-    let path = arguments.changes.reference.as_deref();
-    let is_compared = arguments.output.metrics_request().wants_reference() && path.is_some();
+    let (path, uses) = (arguments.changes.reference.as_deref(), reference_use(arguments));
     let references = header.references();
-    if arguments.output.is_cram() && !references.is_empty() {
+    if uses.cram && !references.is_empty() {
         let missing = || UsageError("CRAM output needs --reference FASTA".to_owned());
-        let sequences = arguments.output.load_reference(path.ok_or_else(missing)?, references)?;
+        let sequences = uses.load(path.ok_or_else(missing)?, references)?;
         return Ok((Arc::new(sequences), Arc::default()));
     }
-    let is_needed = arguments.mismatch_tags().is_some() || arguments.recalibration.counts();
-    if !is_needed && !is_compared {
+    let needs_reference =
+        ReferenceUse { cram: false, ..uses }.is_any() || arguments.mismatch_tags().is_some();
+    if !needs_reference {
         return Ok(Default::default());
     }
     let missing = || UsageError("--known-sites needs --reference FASTA".to_owned());

@@ -35,13 +35,13 @@ const KINDS_OF_ENDS: usize = 3;
 /// The shares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct MemoryPlan {
-    /// What records and read ends may hold.
+    /// Most memory of records and read ends.
     pub(super) store_bytes: u64,
     /// Size of one chunk of them.
     pub(super) chunk_bytes: u64,
 }
 
-/// What the plan depends on.
+/// Inputs of the plan.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Demand {
     pub(super) threads: NonZeroUsize,

@@ -16,7 +16,6 @@ use seqloom_runtime::placement;
 use seqloom_terminal::Console;
 
 use crate::output::resume::Kept;
-use crate::recalibration::Recalibration;
 
 /// Opens input and output, makes the output, and closes or advises about what `--resume` keeps.
 pub(crate) fn run(arguments: &PrepArguments, console: &Console) -> seqloom_terminal::Result<()> {
@@ -46,8 +45,6 @@ fn make(
         placement::with_pages(true, || flow::prepare(job, &mut output, &mut kept))?;
     summary::check_none_lost(&totals, &summary)?;
     let ingested = || summary::ingested(job, &totals, continued);
-    summary.sidecars.extend(job.recalibration.as_ref().and_then(Recalibration::take_report));
-    summary.recalibration = job.recalibration.as_ref().and_then(Recalibration::take_rows);
     let references = job.header.references();
     job.output.publish(vec![output], references, (&mut summary, &job.run), ingested)?;
     summary::close(job, &totals, &summary);

@@ -68,7 +68,7 @@ pub(super) fn ingest_stages(trace: &IngestTrace) -> Vec<StageReport> {
     .into()
 }
 
-/// What is worth knowing, and the closing line.
+/// Notes, and the closing line.
 pub(super) fn close(job: &Job<'_>, totals: &IngestTotals, summary: &Summary) {
     let counts = summary.counts(&counts(totals));
     summary.log_applied(job.run.console);

@@ -10,6 +10,7 @@ use seqloom_align::index::{self, IndexInfo};
 use seqloom_io::spill::SpillFile;
 use seqloom_prep::exchange::{self, PartTotals};
 use seqloom_prep::partition::{Backing, PhaseResources};
+use seqloom_prep::pipeline::Phase;
 use seqloom_runtime::memory::Ledger;
 use seqloom_runtime::placement::{self, Plan};
 use seqloom_terminal::error::Bug;
@@ -30,10 +31,10 @@ use crate::align::{AlignArguments, EngineChoice, load_bwa, numa, sorted};
 use crate::allocator;
 use crate::output::arguments::RunArguments;
 use crate::output::at_path;
-use crate::output::progress::Phase;
+use crate::output::progress::PhaseWeight;
 
 /// Weights of phases: shares of the wall time.
-const PHASES: [Phase; 2] = [("align", 95.0), ("exchange", 5.0)];
+const PHASES: [PhaseWeight; 2] = [(Phase::Ingest.name(), 95.0), ("exchange", 5.0)];
 
 /// Options of `shard align`.
 #[derive(Debug, clap::Args)]
@@ -75,7 +76,7 @@ struct Answer {
     done: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
-    /// What a process would have ended with.
+    /// Exit code that a process would have had.
     exit_code: u8,
 }
 
@@ -159,7 +160,7 @@ fn shard_task(folder: &RunFolder, shard: usize) -> seqloom_terminal::Result<Shar
     Err(UsageError(format!("there is no shard {shard}: the plan has {shards}, from 0")).into())
 }
 
-/// What all shards of this process share.
+/// State of all shards of this process.
 struct Shards<'a> {
     folder: &'a RunFolder,
     align: &'a AlignArguments,
@@ -193,7 +194,7 @@ impl Shards<'_> {
         &self,
         line: &str,
         load: &(impl Fn(&CertifiedRun, NonZeroUsize) -> seqloom_terminal::Result<E> + Sync),
-        loaded: &mut Option<Loaded<E>>,
+        loaded: &mut Option<PlacedEngine<E>>,
     ) -> seqloom_terminal::Result<()> {
         let shard = line.parse::<usize>().ok();
         let outcome = match shard {
@@ -221,7 +222,7 @@ impl Shards<'_> {
         &self,
         shard: usize,
         load: &(impl Fn(&CertifiedRun, NonZeroUsize) -> seqloom_terminal::Result<E> + Sync),
-        loaded: &mut Option<Loaded<E>>,
+        loaded: &mut Option<PlacedEngine<E>>,
     ) -> seqloom_terminal::Result<()> {
         let clock = Clock::start();
         // The scan may have found it after the folder was opened.
@@ -251,7 +252,7 @@ impl Shards<'_> {
                 let (engine, report) = allocator::with_own_mappings(load)?;
                 job.announce_placement(&report);
                 job.announce_certified();
-                loaded.insert(Loaded { engine, placement })
+                loaded.insert(PlacedEngine { engine, placement })
             }
         };
         job.ingest.placement = loaded.placement.clone();
@@ -265,7 +266,7 @@ impl Shards<'_> {
 }
 
 /// An engine in its place.
-struct Loaded<E: CohortEngine> {
+struct PlacedEngine<E: CohortEngine> {
     engine: Replicated<E>,
     placement: Plan,
 }

@@ -2,13 +2,17 @@
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use seqloom_format::bam::Header;
 use seqloom_format::{MalformedState, Persist};
 use seqloom_io::spill::SpillFile;
-use seqloom_prep::finish::{StoredRecords, UnitPlan};
+use seqloom_prep::finish::{CountingPassOptions, StoredRecords, UnitPlan};
 use seqloom_prep::partition::{Backing, StoreScratch};
-use seqloom_prep::recalibrate::{Applier, CountedQuality, StoredCounts};
+use seqloom_prep::pipeline::Phase;
+use seqloom_prep::recalibrate::{
+    CountedQuality, RecalibrationTable, StoredCounts, report as table_report,
+};
 use seqloom_runtime::memory::Ledger;
 use seqloom_terminal::error::Bug;
 use seqloom_terminal::{Console, UsageError, signals};
@@ -23,11 +27,10 @@ use crate::align::AlignArguments;
 use crate::align::memory::PROGRAM_BYTES;
 use crate::output::at_path;
 use crate::output::files::OutputFiles;
-use crate::output::reference::reference_bytes;
 use crate::output::run::{MIN_CHUNK_BYTES, Run, header_bytes};
 use crate::recalibration::Recalibration;
 
-/// What the counts of a range are called inside.
+/// Name of the counts inside their file.
 const COUNTS: &str = "counts";
 
 fn refuse_without_sites(counts: bool) -> Result<(), UsageError> {
@@ -54,12 +57,12 @@ pub(super) fn count(arguments: &RangeArguments, console: &Console) -> seqloom_te
     let groups = align.read_groups_from();
     let requested = Recalibration::prepare(&align.recalibration, header, groups, console)?;
     let Some(requested) = requested else { return Ok(refuse_without_sites(false)?) };
-    let references = header.references();
+    let (references, uses) = (header.references(), loaded.reference_use());
     let fixed_bytes =
-        loaded.marks_bytes() + reference_bytes(references) + requested.memory_bytes(header);
+        loaded.marks_bytes() + uses.bytes(references) + requested.memory_bytes(header);
     let backing = loaded.backing(fixed_bytes)?;
     let marks = loaded.marks()?;
-    let bases = loaded.reference()?;
+    let bases = loaded.reference(uses)?;
     let chunk_bytes = MIN_CHUNK_BYTES as usize;
     let encoding = OutputFiles::of_others(&align.output, references)?.encoding();
     let all = exchanges.records(&backing, chunk_bytes, |_, _| true)?;
@@ -68,7 +71,11 @@ pub(super) fn count(arguments: &RangeArguments, console: &Console) -> seqloom_te
     let stores = exchanges.records(&backing, chunk_bytes, |store, it| units.has(store, it))?;
     let stores = stores.each_ref();
     let records = StoredRecords { stores: &stores, backing: &backing, marks: marks.as_ref() };
-    let counts = requested.count(header, &bases, &records, run)?.unwrap_or_default();
+    let seen = AtomicU64::new(0);
+    // Relaxed: a count to be shown.
+    let watch = || run.watch(Phase::Recalibrate.name(), (0, None), seen.load(Ordering::Relaxed));
+    let pass = CountingPassOptions { threads: run.threads, records: &seen, watch: &watch };
+    let counts = requested.request().count(header, &bases, &records, &pass)?.unwrap_or_default();
     let file = folder.create(task, "")?;
     let rows = counts.read(&backing).map(|row| Ok(row?));
     write_sealed_values(&file, COUNTS, rows)?;
@@ -102,12 +109,12 @@ pub(super) fn table(arguments: &TaskArguments, console: &Console) -> seqloom_ter
 const KEY_BYTES: usize = 4 + 1;
 const SIZE_BYTES: usize = 8;
 
-/// What a range has counted, quality by quality.
+/// Counts of a range, quality by quality.
 struct RangeCounts<'a> {
     folder: &'a RunFolder,
     task: ShardTask,
     values: SealedValues,
-    /// What comes next.
+    /// Key of the next values.
     key: Option<Key>,
 }
 
@@ -172,7 +179,7 @@ fn sum(folder: &RunFolder, backing: &Backing) -> seqloom_terminal::Result<Stored
     Ok(counts)
 }
 
-/// Where the report is that [`table`] made, which must be as it was written.
+/// Path of the report that [`table`] made, which must be as it was written.
 pub(super) fn report(folder: &RunFolder) -> seqloom_terminal::Result<PathBuf> {
     let description = folder.require(ShardTask::Table)?;
     let path = folder.file(&ShardTask::Table.name());
@@ -185,7 +192,7 @@ pub(super) fn report(folder: &RunFolder) -> seqloom_terminal::Result<PathBuf> {
     Ok(path)
 }
 
-/// Memory that [`applier`] needs: the text of reports, their tables, and what it gives.
+/// Memory that [`applied_table`] and what applies it need: the text of reports, and their tables.
 pub(super) fn applier_bytes(loaded: &Loaded<'_>) -> u64 {
     /// A row has 70 characters and more, and takes 96 bytes in memory.
     const TEXTS: u64 = 3;
@@ -200,20 +207,21 @@ pub(super) fn applier_bytes(loaded: &Loaded<'_>) -> u64 {
     TEXTS * text_bytes + requested.most_memory_bytes(&loaded.header)
 }
 
-/// What changes the qualities of records, if anything does.
-pub(super) fn applier(loaded: &Loaded<'_>) -> seqloom_terminal::Result<Option<Applier>> {
+/// The table that qualities are set by, if they are recalibrated.
+pub(super) fn applied_table(
+    loaded: &Loaded<'_>,
+) -> seqloom_terminal::Result<Option<RecalibrationTable>> {
     let requested = &loaded.align.recalibration;
     if !requested.changes_records() {
         return Ok(None);
     }
-    if requested.counts() {
+    let text = if requested.counts() {
         let path = report(&loaded.folder)?;
-        let report = std::fs::read_to_string(&path).map_err(at_path(&path))?;
-        return Ok(Some(requested.applier_of(&loaded.header, &report)?));
-    }
-    let console = loaded.run.console;
-    let report = given_report(&loaded.folder, &loaded.align, &loaded.header, console)?;
-    Ok(Some(requested.applier_of(&loaded.header, &report)?))
+        std::fs::read_to_string(&path).map_err(at_path(&path))?
+    } else {
+        given_report(&loaded.folder, &loaded.align, &loaded.header, loaded.run.console)?
+    };
+    Ok(Some(table_report::parse(text.as_bytes())?))
 }
 
 /// The reports that were given, gathered.

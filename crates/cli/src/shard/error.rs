@@ -25,7 +25,7 @@ pub(crate) enum ShardError {
     /// The folder holds what another plan made.
     #[error("{} belongs to another run; use a run directory for each", path.display())]
     OtherRun { path: PathBuf },
-    /// What the plan was made of is not what is there now.
+    /// A file has changed since the plan was made.
     #[error("{what} is not what it was when {} was made: it was {was}, it is {is}", plan.display())]
     Changed { what: String, plan: PathBuf, was: String, is: String },
     /// Another program, or another build of it, made the plan.

@@ -1,13 +1,17 @@
 //! `shard finish`: sorts and encodes a range of the output.
 
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
 
 use seqloom_format::Persist;
 use seqloom_prep::finish::{FinishTrace, Finished, Fragments, StoredRecords, UnitPlan};
-use seqloom_prep::metrics::{GatheredMetrics, MetricsRequest};
+use seqloom_prep::metrics::GatheredMetrics;
 use seqloom_prep::partition::SortOrder;
-use seqloom_prep::pipeline::{OutputRequest, Writing};
+use seqloom_prep::pipeline::{
+    self, OutputRequest, Phase, PipelineCallbacks, PipelinePiece, ReferenceRequest,
+    ReferenceSource, ReferenceUse,
+};
 use seqloom_prep::steps::Steps;
+use seqloom_runtime::pool::Interrupted;
 use seqloom_terminal::{Console, signals};
 
 use super::arguments::RangeArguments;
@@ -17,13 +21,12 @@ use super::loaded::Loaded;
 use super::sealed::write_sealed;
 use super::task::ShardTask;
 use crate::output::files::OutputFiles;
-use crate::output::reference::reference_bytes;
-use crate::output::run::MIN_CHUNK_BYTES;
+use crate::output::run::{MIN_CHUNK_BYTES, Run};
 
 /// What `.parts` is called inside.
 pub(crate) const PARTS: &str = "parts";
 
-/// Where the parts of the output's piece are, and what was counted of it.
+/// Parts of a piece of the output, and its counts.
 pub(crate) type Parts = (Finished, Fragments, GatheredMetrics);
 
 /// Runs the command.
@@ -37,47 +40,45 @@ pub(crate) fn run(arguments: &RangeArguments, console: &Console) -> seqloom_term
         return Ok(());
     };
     signals::defer();
-    let references = loaded.header.references();
-    let requested = loaded.align.output.metrics_request();
-    let compares = requested.wants_reference() && loaded.has_fasta();
-    let is_cram = loaded.align.output.is_cram();
-    let wants_bases = compares || is_cram;
-    let encoders = loaded.align.output.encoder_bytes(loaded.run.computing_threads());
-    let fixed_bytes = metrics_bytes(&loaded, requested, wants_bases) + encoders;
-    let backing =
-        loaded.backing(loaded.marks_bytes() + fixed_bytes + count::applier_bytes(&loaded))?;
+    let (header, output) = (&loaded.header, &loaded.align.output);
+    let (references, threads) = (header.references(), loaded.run.computing_threads());
+    // Covariates were counted by other tasks.
+    let uses = ReferenceUse { recalibration: false, ..loaded.reference_use() };
+    let backing = loaded.backing(fixed_bytes(&loaded, uses))?;
     let marks = loaded.marks()?;
-    let applier = count::applier(&loaded)?;
-    let bases = wants_bases.then(|| loaded.reference()).transpose()?;
+    let table = count::applied_table(&loaded)?;
+    let bases = Arc::new(loaded.reference(uses)?);
     let stores = loaded.exchanges.records(&backing, MIN_CHUNK_BYTES as usize, |_, _| true)?;
     let stores = stores.each_ref();
     let records = StoredRecords { stores: &stores, backing: &backing, marks: marks.as_ref() };
-    let encoding = OutputFiles::of_others(&loaded.align.output, references)?.encoding();
-    let plan = UnitPlan::new(&stores, encoding.unit_bytes());
-    let mut output = loaded.folder.create_output(task, ".bgzf")?;
     let (trace, late) = (FinishTrace::default(), Steps::new());
-    // Relaxed: a count to be shown.
-    let watch = || loaded.run.watch("write", (0, None), trace.records.load(Ordering::Relaxed));
     let request = OutputRequest {
-        header: &loaded.header,
-        threads: loaded.run.computing_threads(),
+        header,
+        threads,
         order: SortOrder::Coordinate,
-        encoding,
+        encoding: OutputFiles::of_others(output, references)?.encoding(),
         remove_duplicates: loaded.align.duplicates.remove_duplicates,
         tagging: None,
         writes_families: loaded.writes_families(),
         late: &late,
-        metrics: requested,
+        metrics: output.metrics_request(),
+        reference: ReferenceRequest { uses, source: ReferenceSource::Loaded(bases) },
+        recalibration: table.as_ref().map(|table| loaded.align.recalibration.applying(table)),
     };
-    let changes = (applier.as_ref(), bases.as_ref().filter(|_| compares));
-    let writing = Writing::new(&request, &records, changes, &trace, &watch)
-        .referring_to(bases.as_ref().filter(|_| is_cram));
+    let plan = UnitPlan::new(&stores, request.encoding.unit_bytes());
     let units = plan.share(range.index, range.of);
-    let (finished, fragments) = writing.piece(units, &mut output)?;
-    let parts: Parts = (finished, fragments, writing.into_metrics());
+    let mut piece = loaded.folder.create_output(task, ".bgzf")?;
+    let PipelinePiece { finished, fragments, metrics } = pipeline::run_piece(
+        (&records, units),
+        &request,
+        &Finishing { run: &loaded.run },
+        &mut piece,
+        &trace,
+    )?;
+    let parts: Parts = (finished, fragments, metrics);
     let described = loaded.folder.create(task, ".parts")?;
     write_sealed(&described, PARTS, &parts.to_state())?;
-    let files = NewFile::of_output(output).into_iter().chain([described.into()]);
+    let files = NewFile::of_output(piece).into_iter().chain([described.into()]);
     loaded.folder.publish(task, files.collect(), &clock)?;
     loaded.run.close(&format!(
         "shard: {} is done, {} records",
@@ -87,9 +88,28 @@ pub(crate) fn run(arguments: &RangeArguments, console: &Console) -> seqloom_term
     Ok(())
 }
 
-/// What metrics take, which are counts, and the bases that records are compared with.
-fn metrics_bytes(loaded: &Loaded<'_>, requested: MetricsRequest, wants_bases: bool) -> u64 {
-    let (references, groups) = (loaded.header.references(), loaded.header.read_groups().len());
-    let bases_bytes = if wants_bases { reference_bytes(references) } else { 0 };
-    bases_bytes + requested.memory_bytes(loaded.run.threads, groups, references.len())
+/// Memory besides that of records and workers.
+fn fixed_bytes(loaded: &Loaded<'_>, uses: ReferenceUse) -> u64 {
+    let (output, references) = (&loaded.align.output, loaded.header.references());
+    let groups = loaded.header.read_groups().len();
+    let metrics = output.metrics_request();
+    loaded.marks_bytes()
+        + output.finish_bytes(uses, references, loaded.run.computing_threads())
+        + metrics.memory_bytes(loaded.run.threads, groups, references.len())
+        + count::applier_bytes(loaded)
+}
+
+/// The command in the course of the pipeline.
+struct Finishing<'a> {
+    run: &'a Run<'a>,
+}
+
+impl PipelineCallbacks for Finishing<'_> {
+    type Error = seqloom_terminal::Error;
+
+    fn watch(&self, phase: Phase, records: u64) -> Result<(), Interrupted> {
+        self.run.watch(phase.name(), (0, None), records)
+    }
+
+    fn end_phase(&self, _: Phase) {}
 }

@@ -45,7 +45,7 @@ const FOLDERS: [&str; 6] = ["scan", "align", "mark", "count", "finish", "place"]
 /// Bytes read at a time for a digest.
 const DIGEST_BYTES: usize = 1 << 20;
 
-/// What a task has published.
+/// Files that a task has published.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Description {
@@ -67,7 +67,7 @@ pub(crate) struct Published {
     pub(crate) sha256: String,
 }
 
-/// What becomes of a task.
+/// Condition of a task.
 #[derive(Debug)]
 pub(crate) enum Condition {
     Missing,
@@ -173,7 +173,7 @@ impl RunFolder {
     /// a run.
     ///
     /// # Errors
-    /// What cannot be removed.
+    /// A file that cannot be removed.
     pub(crate) fn remove(&self) -> seqloom_terminal::Result<()> {
         let plan = self.file(PLAN);
         fs::remove_file(&plan).map_err(at_path(&plan))?;
@@ -311,7 +311,7 @@ impl RunFolder {
     }
 }
 
-/// Where a shard is described before the plan is there.
+/// File that describes a shard before the plan is there.
 pub(crate) fn shard_name(shard: usize) -> String {
     format!("scan/{shard:04}.json")
 }
@@ -354,7 +354,7 @@ fn publish_text(path: &Path, text: &str) -> seqloom_terminal::Result<bool> {
     Ok(file.commit_new()?)
 }
 
-/// What every plan has, whichever program made it.
+/// Fields of every plan, whichever program made it.
 #[derive(Deserialize)]
 struct AnyPlan {
     program: String,
@@ -396,7 +396,7 @@ pub(crate) fn digest(path: &Path) -> impl FnOnce(&File) -> seqloom_terminal::Res
     }
 }
 
-/// What the sealed file of a restart point is called inside.
+/// Name of a restart point inside its sealed file.
 const RESTART: &str = "restart";
 
 /// The file of the restart point for a shard in one input.
@@ -404,7 +404,7 @@ pub(crate) fn restart_file(point: &RestartPoint) -> Vec<u8> {
     sealed(RESTART, &point.to_state())
 }
 
-/// Where that is in the run directory.
+/// Its path in the run directory.
 pub(crate) fn restart_name(shard: usize, lane: usize) -> String {
     format!("scan/{shard:04}.{lane}")
 }

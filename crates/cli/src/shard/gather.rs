@@ -28,7 +28,7 @@ use crate::output::summary::{Duplicates, Ingested, Summary};
 use crate::output::{at_path, stage_text};
 use crate::same_file::refuse_same_file;
 
-/// What containers of CRAM take as they are put together: usual ones, three times.
+/// Memory of containers of CRAM as they are put together: usual ones, three times.
 const CONTAINERS_BYTES: u64 = 48 << 20;
 /// No container has more: a record of the longest read that is placed, with its tags.
 const MOST_CONTAINER_BYTES: usize = 1 << 30;
@@ -102,7 +102,7 @@ pub(super) fn run(arguments: &GatherArguments, console: &Console) -> seqloom_ter
     signals::defer();
     let outputs = std::slice::from_mut(&mut file);
     files.write_header(&header, outputs)?;
-    let mut index = files.index_builder(references.len());
+    let mut index = files.encoding().index(references.len());
     let mut finished = Finished::new(references.len());
     let mut metrics = GatheredMetrics::new(align.output.metrics_request());
     for range in 0..folder.plan.ranges {
@@ -266,7 +266,7 @@ fn staged_report(
     Ok(Some(file))
 }
 
-/// What the run knows of its input.
+/// Counts and description of the input.
 fn of_plan(folder: &RunFolder, align: &AlignArguments, counts: Counts) -> Ingested {
     let marks = !align.duplicates.no_mark_duplicates;
     let size = |path: &PathBuf| std::fs::metadata(path).map_or(0, |it| it.len());

@@ -8,6 +8,7 @@ use seqloom_prep::duplicates::{DuplicateMarks, LibraryTable, ResolveError, Spars
 use seqloom_prep::exchange::{Exchange, Exchanges};
 use seqloom_prep::input::ReferenceSequences;
 use seqloom_prep::partition::Backing;
+use seqloom_prep::pipeline::ReferenceUse;
 use seqloom_runtime::memory::{ByteSize, Ledger};
 use seqloom_terminal::error::Bug;
 use seqloom_terminal::{Console, UsageError};
@@ -24,7 +25,7 @@ use crate::align::memory::{MIN_STORE_BYTES, PROGRAM_BYTES, WORKER_BYTES};
 use crate::output::at_path;
 use crate::output::run::{Run, header_bytes};
 
-/// What [`read_sealed`](RunFolder::read_sealed) gets of a part of the marks.
+/// Name of the marks of a part inside their file.
 pub(crate) const MARKS: &str = "marks";
 
 /// The options of `align` that a plan was made with; paths as they are from anywhere.
@@ -134,7 +135,7 @@ fn unless_all_done(
     Ok((!left.is_empty()).then_some((folder, left)))
 }
 
-/// What is left of `-m` after the least that a task can do with.
+/// Memory left of `-m` after the least that a task can do with.
 ///
 /// # Errors
 /// There is less.
@@ -160,7 +161,7 @@ impl<'a> Loaded<'a> {
     /// Loads all, unless `task` is done: then `None`.
     ///
     /// # Errors
-    /// What is missing, damaged or changed.
+    /// A file that is missing, damaged or changed.
     pub(crate) fn unless_done(
         arguments: &'a TaskArguments,
         task: impl FnOnce(&RunFolder) -> seqloom_terminal::Result<ShardTask>,
@@ -173,7 +174,7 @@ impl<'a> Loaded<'a> {
     /// Loads all, unless every task is done: then `None`. Gives those that are not.
     ///
     /// # Errors
-    /// What is missing, damaged or changed.
+    /// A file that is missing, damaged or changed.
     pub(crate) fn unless_all_done(
         arguments: &'a TaskArguments,
         tasks: impl FnOnce(&RunFolder) -> seqloom_terminal::Result<Vec<ShardTask>>,
@@ -192,7 +193,7 @@ impl<'a> Loaded<'a> {
         Ok(Some((loaded, left)))
     }
 
-    /// Where records and read ends are, with what is left of `-m` after `fixed_bytes`.
+    /// Memory and spill file of the exchanges, with what is left of `-m` after `fixed_bytes`.
     ///
     /// # Errors
     /// Too little memory.
@@ -205,19 +206,26 @@ impl<'a> Loaded<'a> {
         Ok(self.exchanges.backing(ledger, &self.spill_folders)?)
     }
 
-    /// Whether the plan has the reference's FASTA among its files.
-    pub(crate) fn has_fasta(&self) -> bool {
+    /// Uses of the bases of the reference: by metrics where the plan has a FASTA.
+    pub(crate) fn reference_use(&self) -> ReferenceUse {
         let fasta = self.align.fasta();
-        self.folder.plan.files.iter().any(|file| Path::new(&file.path) == fasta)
+        let has_fasta = self.folder.plan.files.iter().any(|file| Path::new(&file.path) == fasta);
+        self.align.output.reference_use(&self.align.recalibration, has_fasta)
     }
 
-    /// The bases of the reference, from the plan's FASTA.
+    /// The bases of the reference, from the plan's FASTA, where anything needs them.
     ///
     /// # Errors
     /// It has changed, or cannot be read.
-    pub(crate) fn reference(&self) -> seqloom_terminal::Result<ReferenceSequences> {
+    pub(crate) fn reference(
+        &self,
+        uses: ReferenceUse,
+    ) -> seqloom_terminal::Result<ReferenceSequences> {
+        if !uses.is_any() {
+            return Ok(ReferenceSequences::default());
+        }
         check_files(&self.folder, |path| path == self.align.fasta())?;
-        self.align.output.load_reference(self.align.fasta(), self.header.references())
+        Ok(uses.load(self.align.fasta(), self.header.references())?)
     }
 
     /// Whether duplicates are marked.

@@ -3,6 +3,7 @@
 use seqloom_format::Persist;
 use seqloom_prep::duplicates::resolve_all;
 use seqloom_prep::partition::{END_PARTITIONS, PhaseResources};
+use seqloom_prep::pipeline::Phase;
 use seqloom_terminal::{Console, UsageError, signals};
 
 use super::arguments::{Shares, TaskArguments, check_number};
@@ -60,7 +61,7 @@ fn mark(loaded: &Loaded<'_>, task: ShardTask, clock: &Clock) -> seqloom_terminal
         |partition| ShardTask::Mark(partition * parts / END_PARTITIONS) == task,
     )?;
     let (templates, mode) = (loaded.folder.plan.templates, duplicates.duplicate_mode.into());
-    let watch = || loaded.run.watch("duplicates", (0, None), 0);
+    let watch = || loaded.run.watch(Phase::Resolve.name(), (0, None), 0);
     let threads = loaded.run.computing_threads();
     let resources = PhaseResources { backing: &backing, threads, watch: &watch };
     let options = duplicates.options();

@@ -31,7 +31,7 @@ use crate::output::run::Run;
 const BLOCK_BYTES: u64 = 64 << 10;
 /// The file that all tasks write to.
 const OUTPUT: &str = "place/output";
-/// What a task's file is called inside.
+/// Name of the seams inside their file.
 const SEAMS: &str = "seams";
 
 /// Bytes of a range that no other task of `place` may write.
@@ -80,11 +80,11 @@ fn open(path: &Path) -> seqloom_terminal::Result<File> {
     Ok(options.open(path).map_err(at_path(path))?)
 }
 
-/// Where a range is in the output: after the header and the ranges before it.
+/// Place of a range in the output: after the header and the ranges before it.
 fn place_of(folder: &RunFolder, range: usize) -> seqloom_terminal::Result<Range<u64>> {
     let (align, header) = (planned_options(folder)?, header(folder)?);
     let files = OutputFiles::of_others(&align.output, header.references())?;
-    let mut start = files.header_bytes(&header)?.len() as u64;
+    let mut start = files.encoding().header(&header)?.len() as u64;
     for before in 0..range {
         start += piece::size_bytes(folder, before)?;
     }

@@ -92,15 +92,15 @@ pub(super) struct Cuts {
     pub(super) shard_bases: NonZeroU64,
     pub(super) ranges: Option<NonZeroUsize>,
     pub(super) parts: Option<u64>,
-    /// Where no number of parts is given.
+    /// Bases of a part, where their number is not given.
     pub(super) part_bases: u64,
-    /// Where no number of ranges is given.
+    /// Bases of a range, where their number is not given.
     pub(super) range_bases: u64,
     pub(super) restart_every_bytes: u64,
 }
 
 impl Cuts {
-    /// What a shard has, in cohorts of so many bases.
+    /// Size of a shard, in cohorts of so many bases.
     fn shares(&self, cohort_bases: u64) -> Shares {
         let each = self.shard_bases.get() / cohort_bases;
         match self.shards {
@@ -110,11 +110,11 @@ impl Cuts {
     }
 }
 
-/// What a plan is made of.
+/// Inputs of a plan.
 pub(super) struct Request<'a> {
     /// The run directory.
     pub(super) folder: &'a Path,
-    /// Where `command` was given.
+    /// Folder that `command` was given in.
     pub(super) here: &'a Path,
     pub(super) command: Vec<String>,
     /// Its options, with absolute paths of inputs.
@@ -230,7 +230,7 @@ struct Publisher<'a> {
     found: RefCell<Found>,
 }
 
-/// What the scan has found so far.
+/// Shards that the scan has found so far.
 #[derive(Default)]
 struct Found {
     starts: Vec<CohortStart>,
@@ -349,7 +349,7 @@ fn scan_first(
 /// host.
 ///
 /// # Errors
-/// A word that is no text.
+/// A word that is not valid UTF-8.
 pub(super) fn words_behind(commands: usize) -> seqloom_terminal::Result<Vec<String>> {
     let text = |word: std::ffi::OsString| {
         word.into_string().map_err(|word| {
@@ -392,9 +392,8 @@ pub(super) fn parsed(command: &[String]) -> seqloom_terminal::Result<PlanArgumen
 pub(super) fn files(align: &AlignArguments) -> seqloom_terminal::Result<Vec<PlannedFile>> {
     let index = IndexPaths::new(&align.reference);
     let there = index.all().into_iter().filter(|path| path.exists());
-    let is_compared = align.output.metrics_request().wants_reference() && align.fasta().is_file();
-    let needs_fasta = align.recalibration.counts() || is_compared || align.output.is_cram();
-    let fasta = needs_fasta.then(|| align.fasta().to_owned());
+    let uses = align.output.reference_use(&align.recalibration, align.fasta().is_file());
+    let fasta = uses.is_any().then(|| align.fasta().to_owned());
     let inputs = align.inputs().chain(align.recalibration.files()).cloned();
     let planned = |path: PathBuf| {
         let name = path.display().to_string();

@@ -18,9 +18,9 @@ pub(crate) struct PlanFile {
     pub(crate) schema: String,
     /// Name and version of the program.
     pub(crate) program: String,
-    /// Where `command` was given: its paths are relative to that.
+    /// Folder that `command` was given in: its paths are relative to that.
     pub(crate) folder: String,
-    /// What followed `seqloom shard plan`.
+    /// Words after `seqloom shard plan`.
     pub(crate) command: Vec<String>,
     /// SHA-256 of the header of the output, which is next to the plan.
     pub(crate) header_sha256: String,
@@ -144,7 +144,7 @@ pub(crate) enum Shares {
 }
 
 impl Shares {
-    /// Where shards of `cohorts` start.
+    /// Starts of shards of `cohorts`.
     fn edges(self, cohorts: usize) -> Vec<usize> {
         match self {
             Self::Count(count) => {
@@ -156,7 +156,7 @@ impl Shares {
     }
 }
 
-/// Where a shard ends.
+/// End of a shard.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ShardEnd {
     /// The cohort after it, if the input does not end there.

@@ -28,7 +28,7 @@ use crate::output::arguments::RunArguments;
 use crate::output::at_path;
 use crate::output::resume::folder_of;
 
-/// Who refuses what is not possible.
+/// Name of the command in refusals.
 const WHO: &str = "a run with --resume";
 /// The run directory, in the hidden folder.
 const RUN: &str = "run";
@@ -197,7 +197,7 @@ fn clear(folder: &Path) -> seqloom_terminal::Result<()> {
     }
 }
 
-/// What the run that was found has other than this one.
+/// First difference of the run that was found from this one.
 fn difference(
     found: &PlanFile,
     (mut ours, files): (AlignArguments, &[super::plan_file::PlannedFile]),

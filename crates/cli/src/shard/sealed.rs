@@ -35,7 +35,7 @@ pub(super) fn sealed(kind: &str, value: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// What [`sealed`] made, or what is wrong with it.
+/// Opens what [`sealed`] made.
 pub(super) fn unsealed<T: Persist>(bytes: &[u8], kind: &str) -> Result<T, &'static str> {
     let magic = magic(kind);
     let (content, checksum) = bytes.split_last_chunk::<4>().ok_or("it is too short")?;
@@ -68,7 +68,7 @@ pub(super) fn write_sealed_values<T: Persist>(
     Ok(())
 }
 
-/// What [`write_sealed_values`] wrote, whose checksum has been looked at.
+/// Values of [`write_sealed_values`], whose checksum was compared.
 pub(super) struct SealedValues {
     file: BufReader<File>,
     left_bytes: u64,
@@ -138,7 +138,7 @@ pub(super) fn write_sealed(
 
 /// What a sealed JSON object begins with; digits of the SHA-256 of its other lines follow.
 const SEAL: &str = "{\n  \"sha256\": \"";
-/// What is between the digits and the other lines.
+/// Separator of the digits and the other lines.
 const SEAL_END: &str = "\",\n";
 
 /// A value, an object with fields, as JSON that has its own digest as its first field.
@@ -151,7 +151,7 @@ pub(super) fn sealed_json(value: &impl Serialize) -> seqloom_terminal::Result<St
     Ok(format!("{SEAL}{}{SEAL_END}{lines}", hex(&Sha256::digest(lines))))
 }
 
-/// What [`sealed_json`] was made of.
+/// Value that [`sealed_json`] was made of.
 ///
 /// # Errors
 /// The problem.

@@ -26,7 +26,7 @@ impl ShardTask {
         }
     }
 
-    /// What its files are called after its name.
+    /// Suffixes of its files.
     pub(crate) fn suffixes(self) -> &'static [&'static str] {
         match self {
             Self::Finish(_) => &[".bgzf", ".parts"],

@@ -26,7 +26,7 @@ pub(crate) struct TasksArguments {
 struct TaskLine {
     id: String,
     verb: &'static str,
-    /// What follows `seqloom shard VERB`.
+    /// Words after `seqloom shard VERB`.
     arguments: Vec<String>,
     /// Tasks that must be done first.
     needs: Vec<String>,

@@ -38,7 +38,7 @@ fn plain_progress_names_phases_and_its_share_grows() {
     };
     let shown = align("a.bam", &["--progress", "plain"]);
     let mut first_shares = Vec::new();
-    for phase in ["align", "write"] {
+    for phase in ["ingest", "finish"] {
         let of_phase = |line: &&str| line.contains(&format!("] {phase}: ")) && is_progress(line);
         let line = shown.lines().find(of_phase);
         let line = line.unwrap_or_else(|| panic!("no {phase} in {shown}"));
@@ -70,8 +70,8 @@ fn a_pipe_shows_no_share_before_it_has_ended() {
         here.path().join("x.bam").display()
     );
     let shown = run(std::process::Command::new("sh").arg("-c").arg(line)).ok().stderr;
-    let of_align = |line: &&str| line.contains("] align: ") && is_progress(line);
-    let line = shown.lines().find(of_align).unwrap_or_else(|| panic!("no line in {shown}"));
+    let of_ingest = |line: &&str| line.contains("] ingest: ") && is_progress(line);
+    let line = shown.lines().find(of_ingest).unwrap_or_else(|| panic!("no line in {shown}"));
     assert!(!line.contains('%') && line.contains(" records"), "{line}");
     assert!(!shares(&shown).is_empty(), "what comes after is known: {shown}");
 }

@@ -33,10 +33,10 @@ pub enum BarcodeError {
     /// The record is malformed.
     #[error(transparent)]
     Record(#[from] RecordError),
-    /// What should be a UMI is none.
+    /// Malformed UMI.
     #[error(transparent)]
     Umi(#[from] UmiError),
-    /// What should be the UMI of a duplex is none.
+    /// Malformed UMI of a duplex.
     #[error("a UMI of a duplex has two parts with a dash between them, and {0:?} has not")]
     NoDuplex(String),
     /// The strand of a duplex cannot be determined.

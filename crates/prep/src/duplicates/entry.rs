@@ -61,7 +61,7 @@ pub struct PairEnds {
     pub(crate) template: u64,
     /// Ordinal of end 2: that of end 1, or that of end 2's record.
     pub(crate) template2: u64,
-    /// Where the cluster was.
+    /// Place of the cluster.
     pub(crate) location: Location,
     /// Coordinate mode: POS (0-based) of end 1's record, with [`Self::tie_reverse`] its place in
     /// the sorted file among ends of equal 5' position. Query mode: 0.
@@ -103,7 +103,7 @@ pub struct FragmentEnd {
     pub(crate) position: i32,
     /// Template ordinal; 48 bits are kept.
     pub(crate) template: u64,
-    /// Where the cluster was.
+    /// Place of the cluster.
     pub(crate) location: Location,
     /// Coordinate mode: POS (0-based) of the record. Query mode: 0.
     pub(crate) tie_position: i32,
@@ -154,7 +154,7 @@ pub(super) struct PairKey {
     rest: u64,
 }
 
-/// What members of one fragment set share.
+/// Key that the members of one fragment set share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct PlaceKey {
     /// Position and reference.

@@ -31,7 +31,7 @@ pub(super) fn five_prime(
     position.clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32
 }
 
-/// That of a record.
+/// Unclipped 5' end of a record.
 pub(super) fn unclipped_five_prime(record: &RecordRef<'_>) -> i32 {
     let is_reverse = record.has_flags(Flags::REVERSE);
     five_prime(record.position(), is_reverse, record.full_cigar().codes())

@@ -26,7 +26,7 @@ struct KnownReadGroup {
     library: u16,
 }
 
-/// Where a record belongs, as indices of a [`LibraryTable`].
+/// Library and read group of a record, as indices of a [`LibraryTable`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct GroupIndex {
     pub(crate) library: u16,

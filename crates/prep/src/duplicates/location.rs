@@ -7,7 +7,7 @@ use regex::bytes::Regex;
 
 use super::PicardVersion;
 
-/// Where on the flow cell a cluster was, as its read name says; in order by tile, x, y.
+/// Place of a cluster on the flow cell, by its read name; in order by tile, x, y.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Location {
     /// Tile number in 16 bits, as in every Picard (40000 is -25536); -1 is "not located".
@@ -30,7 +30,7 @@ impl Location {
         Self { x: (self.x as i16).into(), y: (self.y as i16).into(), ..self }
     }
 
-    /// What names that hold no location get.
+    /// Location of names that hold none.
     pub(crate) const NONE: Self = Self { tile: -1, x: -1, y: -1 };
 
     /// Whether the location may make an optical duplicate.

@@ -27,7 +27,7 @@ pub(crate) struct SortKey {
     is_reverse: bool,
 }
 
-/// What duplicate marking needs of a mapped primary record.
+/// Fields of a mapped primary record that duplicate marking needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MappedRead {
     pub(crate) library: u16,
@@ -70,13 +70,13 @@ impl MappedRead {
         has_mapped_mate(self.flags)
     }
 
-    /// Where `samtools sort` puts it.
+    /// Key of `samtools sort`.
     pub(crate) fn sort_key(&self) -> SortKey {
         let is_reverse = self.is_reverse();
         SortKey { reference: self.reference, start: self.start, is_reverse }
     }
 
-    /// What breaks a tie before the ordinal does.
+    /// Key that breaks ties before the ordinal does.
     fn tie(&self, mode: DuplicateMode) -> (i32, bool) {
         match mode {
             DuplicateMode::Query => (0, false),

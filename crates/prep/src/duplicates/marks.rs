@@ -64,7 +64,7 @@ pub struct DuplicateMarks {
     pub(super) _charge: Option<Charge>,
 }
 
-/// What sort of duplicate a record is.
+/// Kind of duplicate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DuplicateKind {
     /// None.
@@ -89,7 +89,7 @@ impl DuplicateMarks {
         }
     }
 
-    /// The same, charged to a ledger.
+    /// These marks, charged to a ledger.
     #[must_use]
     pub(crate) fn charged_to(self, ledger: &Ledger) -> Self {
         Self { _charge: Some(ledger.charge(self.bytes())), ..self }

@@ -135,7 +135,7 @@ impl MateEnd {
         self
     }
 
-    /// What determines its place among the reads of its name.
+    /// Key of its place among the reads of its name.
     fn order(&self, ties: DuplicateMode) -> ([u64; 2], SortKey, u64) {
         let place = match ties {
             DuplicateMode::Query => SortKey::default(),

@@ -12,7 +12,7 @@ use crate::duplicates::LibraryTable;
 /// Set sizes up to this one are counted in an array.
 const SMALL_SET: usize = 64;
 
-/// What is counted of one library.
+/// Counts of one library.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct LibraryCounts {
     /// Mapped primary records without a mapped mate.
@@ -109,9 +109,9 @@ pub(crate) const SATURATION_STEPS: usize = 20;
 /// Pairs of one sample of the templates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SampledPairs {
-    /// All of them.
+    /// All pairs.
     pub pairs: u64,
-    /// Those that are left without duplicates.
+    /// Pairs without duplicates.
     pub unique: u64,
 }
 

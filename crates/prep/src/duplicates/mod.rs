@@ -79,7 +79,7 @@ pub enum PicardVersion {
     V2_27,
 }
 
-/// What duplicate resolution needs to know.
+/// Options of duplicate resolution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DuplicateOptions {
     /// Largest distance on the flow cell, in pixels in x and in y, of optical duplicates

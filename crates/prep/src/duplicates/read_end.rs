@@ -58,7 +58,7 @@ impl RunError for ReadEndError {
 /// How read ends are made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadEndOptions {
-    /// What breaks ties.
+    /// Rule that breaks ties.
     pub mode: DuplicateMode,
     /// How places on the flow cell are read from names.
     pub locations: LocationSource,

@@ -15,7 +15,7 @@ pub struct PartitionEnds<'a, M> {
     pub pairs: &'a mut [PairEnds],
     /// Ends of reads without a mapped mate.
     pub fragments: &'a mut [FragmentEnd],
-    /// Where ends of pairs are.
+    /// Ends of pairs, by place.
     pub markers: M,
 }
 
@@ -112,7 +112,7 @@ fn first_of_highest(scores: impl Iterator<Item = i16>) -> usize {
 #[derive(Debug)]
 struct FragmentSet {
     place: PairedEndMarker,
-    /// Where the set ends in the sorted list.
+    /// End of the set in the sorted list.
     end: usize,
     /// A read with a mapped mate has an end here.
     has_paired: bool,

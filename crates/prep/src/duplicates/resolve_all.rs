@@ -174,7 +174,7 @@ fn relate(
     Ok(())
 }
 
-/// What partitions are resolved with.
+/// Options and marks that partitions are resolved with.
 struct Resolving<'a> {
     ends: &'a EndCollector<'a>,
     options: &'a DuplicateOptions,

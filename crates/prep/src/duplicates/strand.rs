@@ -20,7 +20,7 @@ pub enum StrandError {
     /// The record is malformed.
     #[error(transparent)]
     Record(#[from] RecordError),
-    /// Where the mate starts is not known.
+    /// The start of the mate is not known.
     #[error("it has no MC, the mate's CIGAR, which shows its strand (--fix-mates adds it)")]
     NoMateCigar,
 }

@@ -14,7 +14,7 @@ use crate::duplicates::DuplicateMarks;
 use crate::partition::frame::{frames, set_duplicates};
 use crate::partition::store::{ChunkStore, StoreScratch};
 
-/// What [`counting_pass`] needs.
+/// Options of [`counting_pass`].
 pub struct CountingPassOptions<'a> {
     /// How many workers.
     pub threads: NonZeroUsize,

@@ -6,15 +6,19 @@
 //! blocks share what the compressor knows of it and no more, so bytes are what units and records
 //! say, whoever encodes them.
 
-use seqloom_cram::{Container, CramError, Referred};
-use seqloom_format::bam::{RecordError, RecordRef, Reference, set_duplicate};
+use seqloom_cram::{Container, CramError, EOF_CONTAINER, Numbering, Referred, file_start};
+use seqloom_format::bam::{Header, HeaderError, RecordError, RecordRef, Reference, set_duplicate};
 use seqloom_format::bam_deflate::{BamCompressor, Settings};
-use seqloom_format::bgzf::{BgzfError, MAX_PAYLOAD_BYTES, VirtualOffset};
-use seqloom_format::index::{BinningScheme, IndexError, IndexFragment};
+use seqloom_format::bgzf::{
+    BgzfError, BlockCompressor, EOF_BLOCK, MAX_PAYLOAD_BYTES, VirtualOffset,
+};
+use seqloom_format::index::{BinningScheme, IndexBuilder, IndexError, IndexFragment};
 use seqloom_format::sam;
 use seqloom_runtime::error::{Class, RunError};
 
-/// What records become.
+use super::output_index::OutputIndex;
+
+/// Format of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
     /// BAM in BGZF blocks, with index entries if `index` says so.
@@ -27,7 +31,12 @@ pub enum Encoding {
     /// SAM text.
     Sam,
     /// Containers of CRAM.
-    Cram(seqloom_cram::Settings),
+    Cram {
+        /// Version, level and what is stored.
+        settings: seqloom_cram::Settings,
+        /// Whether an index is requested (`.crai`).
+        index: bool,
+    },
 }
 
 /// Bytes of records after which a unit of BAM or SAM is closed.
@@ -42,9 +51,56 @@ impl Encoding {
     pub fn unit_bytes(self) -> u64 {
         match self {
             Self::Bam { .. } | Self::Sam => UNIT_BYTES,
-            Self::Cram(_) => CRAM_UNIT_BYTES,
+            Self::Cram { .. } => CRAM_UNIT_BYTES,
         }
     }
+
+    /// The header as it is before the records.
+    ///
+    /// # Errors
+    /// It is too large for BAM or CRAM.
+    pub fn header(self, header: &Header) -> Result<Vec<u8>, EncodeError> {
+        match self {
+            Self::Bam { deflate, .. } => Ok(bgzf_blocks(&header.encode()?, deflate.level)?),
+            Self::Sam => Ok(header.text()),
+            Self::Cram { settings, .. } => Ok(file_start(settings.version, &header.text())?),
+        }
+    }
+
+    /// What gathers index entries, if an index is requested, and numbers containers of CRAM.
+    #[must_use]
+    pub fn index(self, references: usize) -> Option<OutputIndex> {
+        match self {
+            Self::Bam { index, .. } => {
+                index.map(|scheme| OutputIndex::Bins(IndexBuilder::new(scheme, references)))
+            }
+            Self::Sam => None,
+            Self::Cram { index, .. } => Some(OutputIndex::Containers(Numbering::new(index))),
+        }
+    }
+
+    /// The bytes after the records.
+    #[must_use]
+    pub fn end(self) -> &'static [u8] {
+        match self {
+            Self::Bam { .. } => &EOF_BLOCK,
+            Self::Sam => &[],
+            Self::Cram { .. } => &EOF_CONTAINER,
+        }
+    }
+}
+
+/// `payload` as BGZF blocks.
+///
+/// # Errors
+/// There is no such level, or memory is short.
+pub fn bgzf_blocks(payload: &[u8], level: u8) -> Result<Vec<u8>, BgzfError> {
+    let mut compressor = BlockCompressor::new(level)?;
+    let mut out = Vec::new();
+    for piece in payload.chunks(MAX_PAYLOAD_BYTES) {
+        compressor.compress(piece, &mut out)?;
+    }
+    Ok(out)
 }
 
 /// Why a record could not be encoded.
@@ -62,6 +118,9 @@ pub enum EncodeError {
     /// The record cannot be CRAM.
     #[error(transparent)]
     Cram(#[from] CramError),
+    /// The header is too large.
+    #[error(transparent)]
+    Header(#[from] HeaderError),
     /// Nobody has given the bases that CRAM refers to.
     #[error("CRAM without the bases of its reference; this is a bug")]
     NoReference,
@@ -71,12 +130,12 @@ impl RunError for EncodeError {
     fn class(&self) -> Class {
         match self {
             Self::Bgzf(_) | Self::NoReference | Self::Cram(CramError::Deflate) => Class::Bug,
-            Self::Index(_) | Self::Sam(_) | Self::Cram(_) => Class::Input,
+            Self::Index(_) | Self::Sam(_) | Self::Cram(_) | Self::Header(_) => Class::Input,
         }
     }
 }
 
-/// What one unit became: bytes, and index entries relative to their start.
+/// An encoded unit: bytes, and index entries relative to their start.
 #[derive(Debug, Default)]
 pub struct EncodedUnit {
     /// Output bytes.
@@ -123,7 +182,7 @@ impl<'a> Encoder<'a> {
                 (compressor, scheme) = (Some(BamCompressor::new(deflate)?), index);
             }
             Encoding::Sam => {}
-            Encoding::Cram(settings) => {
+            Encoding::Cram { settings, .. } => {
                 let referred = referred.ok_or(EncodeError::NoReference)?;
                 cram = Some(seqloom_cram::Encoder::new(settings, referred));
             }

@@ -10,7 +10,7 @@ use crate::steps::StepError;
 
 use crate::recalibrate::AppliedCounts;
 
-/// What a visitor or an editor fails with; the message names the record.
+/// Error of a visitor or an editor; the message names the record.
 #[derive(Debug, thiserror::Error)]
 pub enum HookError {
     /// A record is malformed.
@@ -85,12 +85,12 @@ pub trait VisitorSource: Sync {
     fn visitor(&self) -> Box<dyn RecordVisitor + '_>;
 }
 
-/// What became of a record.
+/// Outcome of an edit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Edited {
     /// It is written as it was.
     Unchanged,
-    /// What is in `out` is written.
+    /// The record in `out` is written instead.
     Changed,
     /// It is left out.
     Dropped,
@@ -110,7 +110,7 @@ pub trait RecordEditor: Send {
         out: &mut Vec<u8>,
     ) -> Result<Edited, HookError>;
 
-    /// What became of the qualities of the records so far.
+    /// Outcomes of recalibration of the records so far.
     fn recalibrated(&self) -> AppliedCounts {
         AppliedCounts::default()
     }

@@ -32,7 +32,7 @@ use crate::partition::store::{Backing, Chunk, ChunkStore, StoreScratch};
 use crate::recalibrate::AppliedCounts;
 pub use counting_pass::CountingPassOptions;
 pub(crate) use counting_pass::counting_pass;
-pub use encode::{EncodeError, EncodedUnit, Encoder, Encoding, UNIT_BYTES};
+pub use encode::{EncodeError, EncodedUnit, Encoder, Encoding, UNIT_BYTES, bgzf_blocks};
 pub use error::FinishError;
 pub use hooks::VisitorSource;
 use hooks::{Edited, EditorSource, RecordEditor, RecordVisitor};
@@ -57,23 +57,23 @@ const DRAIN_BYTES: usize = 4 << 20;
 pub struct StoredRecords<'a> {
     /// One after the other in the order of the output.
     pub stores: &'a [&'a ChunkStore<'a>],
-    /// What the stores share.
+    /// Memory and spilled data of the stores.
     pub backing: &'a Backing,
     /// Marks to apply; `None` leaves flags as they are.
     pub marks: Option<&'a DuplicateMarks>,
 }
 
-/// What to do with the records.
+/// Options of the finish phase.
 pub struct FinishOptions<'a> {
     /// How many workers.
     pub threads: NonZeroUsize,
     /// Order of the records. Stores and partitions have to follow it: see [`run`].
     pub order: SortOrder,
-    /// What records become; an index can be made of records by coordinate only.
+    /// Format of the output; an index can be made of records by coordinate only.
     pub encoding: Encoding,
     /// The header's references.
     pub references: &'a [Reference],
-    /// What records refer to in CRAM.
+    /// Bases and read groups that CRAM refers to.
     pub referred: Option<Referred<'a>>,
     /// Leave marked records out.
     pub remove_duplicates: bool,
@@ -81,7 +81,7 @@ pub struct FinishOptions<'a> {
     pub editor: Option<&'a dyn EditorSource>,
     /// Sees records as they are written.
     pub visitor: Option<&'a dyn VisitorSource>,
-    /// Where the time goes.
+    /// Time per stage.
     pub trace: &'a FinishTrace,
     /// Progress and interrupts.
     pub watch: Watch<'a>,
@@ -100,7 +100,7 @@ pub struct FinishTrace {
     pub records: AtomicU64,
 }
 
-/// What was finished.
+/// Counts of the finish phase.
 #[derive(Debug, Default)]
 pub struct Finished {
     /// Counts of the records written.
@@ -111,7 +111,7 @@ pub struct Finished {
     pub records_removed: u64,
     /// Records left out by the editor.
     pub(crate) records_dropped: u64,
-    /// What became of their qualities, where these are recalibrated.
+    /// Outcomes of recalibration.
     pub recalibrated: AppliedCounts,
 }
 
@@ -265,7 +265,7 @@ struct Worker<'a> {
     writer: Writer<'a>,
 }
 
-/// What one worker's records go through when they are in order.
+/// Edits, counts and encodes one worker's records, which come in order.
 struct Writer<'a> {
     encoder: Encoder<'a>,
     editor: Option<Box<dyn RecordEditor + 'a>>,
@@ -415,7 +415,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// What was finished, when there are no more records.
+    /// The counts, when there are no more records.
     fn finish(self) -> Result<Finished, FinishError> {
         self.visitor.map_or(Ok(()), RecordVisitor::finish).map_err(FinishError::Hook)?;
         let recalibrated = self.editor.map(|editor| editor.recalibrated()).unwrap_or_default();

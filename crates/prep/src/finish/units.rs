@@ -47,7 +47,7 @@ impl UnitPlan {
         self.0.len()
     }
 
-    /// All of them.
+    /// All units.
     #[must_use]
     pub fn all(&self) -> Units<'_> {
         Units { first: 0, units: &self.0 }

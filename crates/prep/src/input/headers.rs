@@ -24,9 +24,9 @@ pub enum MergeError {
     Length {
         /// The sequence.
         name: String,
-        /// Where it was met first.
+        /// Length in the first input.
         first_bp: u32,
-        /// Where it was met again.
+        /// Length in a later input.
         second_bp: u32,
     },
     /// The joined text is no header.
@@ -52,7 +52,7 @@ impl RunError for MergeError {
 /// IDs that records of one input use, and those they get.
 type Renamed = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// What the records of one input must change.
+/// Changes of the records of one input.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct InputChanges {
     /// The joined index of each of the input's sequences; empty where all stay.

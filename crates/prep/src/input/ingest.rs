@@ -27,7 +27,7 @@ use super::templates;
 pub struct IngestOptions<'a> {
     /// How many workers.
     pub threads: NonZeroUsize,
-    /// What ordinals count.
+    /// Unit that ordinals count.
     pub grouping: Grouping,
     /// Whether the header says that the input is sorted by coordinate.
     pub claim: CoordinateClaim,
@@ -55,7 +55,7 @@ pub struct IngestTrace {
     pub records: AtomicU64,
 }
 
-/// What ingest did.
+/// Counts of ingest.
 #[derive(Debug, Default)]
 pub struct IngestTotals {
     /// Records in the input.
@@ -64,7 +64,7 @@ pub struct IngestTotals {
     pub records: u64,
     /// Ordinals in use: templates or records of the input.
     pub templates: u64,
-    /// What the steps left out.
+    /// Records that steps left out.
     pub steps: StepCounts,
     /// Inputs that were cut short, and where, if that is allowed.
     pub truncations: Vec<(PathBuf, Truncation)>,

@@ -17,7 +17,7 @@ impl ReferenceSequences {
         Self { sequences, _charge: None }
     }
 
-    /// The same with what is charged for it.
+    /// These bases with what is charged for them.
     #[must_use]
     pub fn charged(self, charge: Charge) -> Self {
         Self { _charge: Some(charge), ..self }
@@ -36,7 +36,7 @@ impl ReferenceSequences {
         &self.sequences
     }
 
-    /// The same, one after the other.
+    /// Bases of all sequences, one after the other.
     pub(crate) fn all(&self) -> impl Iterator<Item = &[u8]> {
         self.sequences.iter().map(Vec::as_slice)
     }

@@ -17,7 +17,7 @@ use super::templates::{Scan, Templates, name_of, scan_block};
 use crate::partition::collect::Grouping;
 use crate::partition::frame::MAX_TEMPLATE_RECORDS;
 
-/// What a header's word that the input is sorted by coordinate is worth.
+/// Trust in a header that says that the input is sorted by coordinate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CoordinateClaim {
     /// There is none.

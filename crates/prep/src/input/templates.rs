@@ -57,12 +57,12 @@ pub(super) fn name_of(record: &[u8]) -> &[u8] {
     record.get(start..start + length).unwrap_or_default()
 }
 
-/// What a worker finds out about a block of records before its turn comes.
+/// Findings of a worker about a block of records, before its turn comes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Scan {
     /// Number of templates that start in the block, as if nothing were before and after it.
     pub(super) templates: u64,
-    /// Where the first template ends and the last one starts.
+    /// End of the first template, and start of the last one.
     pub(super) first_end: usize,
     pub(super) last_start: usize,
     /// Places of the first and the last record, [`place_of`].

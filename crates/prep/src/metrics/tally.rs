@@ -6,7 +6,7 @@ use seqloom_format::persist_fields;
 /// Mates on different references count as such with high confidence from this MAPQ on.
 const CONFIDENT_MAPQ: u8 = 5;
 
-/// What the tallies need of a record, with its final flags.
+/// Fields of a record that tallies need, with its final flags.
 #[derive(Debug, Clone, Copy)]
 pub struct TalliedRecord {
     /// Flags as written.

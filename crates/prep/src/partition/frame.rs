@@ -22,7 +22,7 @@ pub(crate) fn template_of(record_ordinal: u64) -> u64 {
     record_ordinal >> RECORD_BITS
 }
 
-/// What is before a record's body.
+/// Frame before a record's body.
 pub(crate) fn frame_of(ordinal: u64, body: &[u8]) -> [u8; FRAME_BYTES] {
     let mut frame = [0; FRAME_BYTES];
     frame[..8].copy_from_slice(&ordinal.to_le_bytes());

@@ -36,7 +36,7 @@ pub enum RecordBin {
 #[derive(Debug, Clone)]
 pub struct GenomeBins {
     shift: u32,
-    /// Where every sequence starts, and one past the last the sum of all.
+    /// Start of every sequence; after the last the sum of all.
     starts_bp: Vec<u64>,
 }
 

@@ -62,7 +62,7 @@ impl Numbering {
     }
 }
 
-/// Where every template is in the whole input, once all are counted.
+/// Numbers of the templates in the whole input, once all are counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TemplateNumbers {
     numbering: Numbering,

@@ -110,7 +110,7 @@ impl NameSample {
         }
     }
 
-    /// What names look like in `order`, sorted.
+    /// Texts of the names in `order`, sorted.
     fn texts(&self, order: SortOrder) -> Vec<Vec<u8>> {
         let mut texts = Vec::new();
         for (_, name) in lock(&self.names).iter() {
@@ -232,7 +232,7 @@ pub(crate) fn by_number<'a>(
     Ok(to)
 }
 
-/// Where one worker's records go.
+/// Destination of one worker's records.
 trait RecordPlacer {
     /// The new partition of a record.
     fn place(&mut self, ordinal: u64, body: &[u8]) -> Result<usize, RecordError>;

@@ -9,10 +9,10 @@ use crate::partition::Backing;
 
 /// Where a run keeps what its phases have made. Nothing may be spilled while something is saved.
 pub trait Checkpoints {
-    /// What can go wrong.
+    /// Error of the command.
     type Error;
 
-    /// What a phase of a run before this one has saved.
+    /// State that a phase of an earlier run has saved.
     ///
     /// # Errors
     /// When it cannot be read or is damaged.
@@ -24,7 +24,7 @@ pub trait Checkpoints {
     /// When it cannot be written.
     fn save(&mut self, phase: Phase, state: &[u8], backing: &Backing) -> Result<(), Self::Error>;
 
-    /// What [`Checkpoints::save_written`] has kept.
+    /// State that [`Checkpoints::save_written`] has kept.
     ///
     /// # Errors
     /// When it is damaged.
@@ -41,7 +41,7 @@ pub trait Checkpoints {
         output: &Output,
     ) -> Result<(), Self::Error>;
 
-    /// What was saved is not what it should be.
+    /// The error of a saved state that is malformed.
     fn damaged(&self, error: MalformedState) -> Self::Error;
 
     /// Bytes of records between two calls of [`Checkpoints::save_written`].

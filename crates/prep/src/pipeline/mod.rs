@@ -8,31 +8,34 @@
 //! ```
 //!
 //! A phase is passed over where a run before this one has kept what it made ([`Checkpoints`]).
-//! Tasks of several processes do one phase each, of a part: duplicates by
-//! [`resolve_all`], counts by [`count_stored`](crate::recalibrate::count_stored), a piece of the
-//! output by [`Writing`].
+//! Tasks of several processes do one phase each, of a part: duplicates by [`resolve_all`], counts
+//! by [`RecalibrationRequest::count`](crate::recalibrate::RecalibrationRequest::count), a piece of
+//! the output by [`run_piece`].
 
 mod checkpoints;
 mod phase;
+mod reference;
 mod write;
 
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use seqloom_format::Persist;
-use seqloom_io::Output;
+use seqloom_io::reference::ReferenceError;
 use seqloom_io::spill::SpillError;
+use seqloom_io::{Output, OutputError};
 use seqloom_runtime::pool::{Interrupted, Stopped, Watch};
 
 pub use checkpoints::{Checkpoints, WrittenUnits};
 pub use phase::Phase;
-pub use write::{OutputRequest, Writing};
+pub use reference::{ReferenceRequest, ReferenceSource, ReferenceUse};
+pub use write::OutputRequest;
 
 use crate::duplicates::{
     DuplicateMarks, DuplicateMode, DuplicateOptions, DuplicationCounters, ResolveError, resolve_all,
 };
 use crate::finish::{
-    Encoding, FinishError, FinishTrace, Finished, OutputIndex, StoredRecords, UnitPlan,
+    CountingPassOptions, EncodeError, FinishError, FinishTrace, Finished, Fragments, OutputIndex,
+    StoredRecords, UnitPlan, Units,
 };
 use crate::input::ReferenceSequences;
 use crate::metrics::quality::{GatheredMetrics, GcWindows};
@@ -41,8 +44,9 @@ use crate::partition::{
     Backing, ChunkStore, Collected, EndCollector, PhaseResources, SavedStore, SortOrder,
     StoreScratch, TemplateNumbers, WriteOutError, write_out,
 };
-use crate::recalibrate::{Applier, StoredCounts};
+use crate::recalibrate::{RecalibrationOutput, RequestError, StoredCounts};
 use checkpoints::Written;
+use write::{Prepared, Writing};
 
 /// Records on which the pipeline works.
 pub struct PipelineInput<'a> {
@@ -50,37 +54,44 @@ pub struct PipelineInput<'a> {
     pub collected: Collected<'a>,
     /// Memory and spilled data.
     pub backing: &'a Backing,
-    /// Where each template is in the whole input.
+    /// How many records there are.
+    pub records: u64,
+    /// Number of each template in the whole input.
     pub numbers: TemplateNumbers,
     /// A sample of names, for orders by name.
     pub names: &'a NameSample,
 }
 
-/// What the pipeline is to do.
+/// Options of the pipeline.
 pub struct PipelineRequest<'a> {
     /// Whose decisions on duplicates.
     pub duplicate_mode: DuplicateMode,
     /// How duplicates are found.
     pub duplicates: DuplicateOptions,
-    /// What becomes of the records.
+    /// Options of the output.
     pub output: OutputRequest<'a>,
 }
 
-/// What a command does in the course of the pipeline.
+/// A command in the course of the pipeline.
 pub trait PipelineCallbacks {
-    /// What can go wrong.
+    /// Error of the command.
     type Error: From<SpillError>
         + From<ResolveError>
         + From<RedistributeError>
         + From<WriteOutError>
+        + From<ReferenceError>
+        + From<RequestError>
+        + From<EncodeError>
+        + From<OutputError>
         + From<FinishError>
         + From<Stopped>;
 
-    /// Progress and interrupts while a phase is on, with the records written.
+    /// Progress and interrupts while a phase is on, with the records that it has seen; those that
+    /// look at read ends or at chunks have all of them.
     ///
     /// # Errors
     /// [`Interrupted`].
-    fn watch(&self, phase: Phase, written_records: u64) -> Result<(), Interrupted>;
+    fn watch(&self, phase: Phase, records: u64) -> Result<(), Interrupted>;
 
     /// A phase has ended.
     fn end_phase(&self, phase: Phase);
@@ -89,59 +100,32 @@ pub trait PipelineCallbacks {
     fn unresolved(&self, error: ResolveError) -> Self::Error {
         error.into()
     }
-
-    /// The bases of the reference, as far as recalibration, metrics or CRAM want them.
-    ///
-    /// # Errors
-    /// When they cannot be read.
-    fn reference(
-        &self,
-        records: &StoredRecords<'_>,
-    ) -> Result<Arc<ReferenceSequences>, Self::Error>;
-
-    /// What recalibration counts of all records; nothing where none is requested or a report is
-    /// given.
-    ///
-    /// # Errors
-    /// A record that cannot be counted.
-    fn count(
-        &self,
-        records: &StoredRecords<'_>,
-        reference: &ReferenceSequences,
-    ) -> Result<Option<StoredCounts>, Self::Error>;
-
-    /// What changes the qualities of records, if anything does.
-    ///
-    /// # Errors
-    /// Counts that are of no use; a report that cannot be written.
-    fn applier(
-        &self,
-        counts: Option<&StoredCounts>,
-        backing: &Backing,
-    ) -> Result<Option<Applier>, Self::Error>;
-
-    /// The bases, if metrics compare records with them.
-    fn compared(&self, reference: Arc<ReferenceSequences>) -> Option<Arc<ReferenceSequences>>;
-
-    /// Begins the outputs; gives what makes the index, if one is requested, and numbers containers.
-    ///
-    /// # Errors
-    /// When the header cannot be written.
-    fn begin(&self, outputs: &mut [Output]) -> Result<Option<OutputIndex>, Self::Error>;
 }
 
-/// What the pipeline has made.
+/// Results of the pipeline.
 pub struct PipelineOutput {
-    /// What was written.
+    /// Counts of the records written.
     pub finished: Finished,
-    /// What makes the index, if one is requested, and numbers containers.
+    /// Builder of the index, if one is requested, and numbers of containers.
     pub index: Option<OutputIndex>,
-    /// What was counted of duplicates, where they are marked.
+    /// Counts of duplicates, where they are marked.
     pub duplicates: Option<DuplicationCounters>,
+    /// The table of recalibration, where that is requested.
+    pub recalibration: Option<RecalibrationOutput>,
     /// Metrics that were requested.
     pub metrics: GatheredMetrics,
     /// Windows of the reference, where GC bias is counted.
     pub gc_windows: Option<GcWindows>,
+}
+
+/// A piece of an output that other processes make the rest of.
+pub struct PipelinePiece {
+    /// Counts of the records written.
+    pub finished: Finished,
+    /// Index entries, for whoever puts the pieces together.
+    pub fragments: Fragments,
+    /// Metrics that were requested.
+    pub metrics: GatheredMetrics,
 }
 
 /// Runs all phases; the output is complete but not closed.
@@ -155,9 +139,9 @@ pub fn run<C: PipelineCallbacks, K: Checkpoints<Error = C::Error>>(
     outputs: &mut [Output],
     trace: &FinishTrace,
 ) -> Result<PipelineOutput, C::Error> {
-    let PipelineInput { collected, backing, numbers, names } = input;
+    let PipelineInput { collected, backing, records, numbers, names } = input;
     let Collected { placed, by_ordinal, unplaced_with_position, ends } = collected;
-    let mut pipeline = Pipeline { request, command, kept, backing, numbers };
+    let mut pipeline = Pipeline { request, command, kept, backing, records, numbers };
     if request.duplicates.umi_distance.is_some() {
         let bytes = DuplicateMarks::families_bytes(pipeline.numbers.total());
         placed.spill_for(bytes, &mut StoreScratch::new()?)?;
@@ -171,33 +155,64 @@ pub fn run<C: PipelineCallbacks, K: Checkpoints<Error = C::Error>>(
     let stores = [&placed, &by_ordinal, &unplaced_with_position];
     let marks = resolved.as_ref().map(|(marks, _)| marks);
     let records = StoredRecords { stores: &stores, backing, marks };
-    let reference = command.reference(&records)?;
-    let applier = pipeline.recalibrate(&records, &reference)?;
-    let is_cram = matches!(request.output.encoding, Encoding::Cram(_));
-    let referred = is_cram.then(|| reference.clone());
-    let compared = command.compared(reference);
+    let prepared =
+        Prepared::of(&request.output, &records, |bases| pipeline.count(&records, bases))?;
     command.end_phase(Phase::Recalibrate);
 
-    let bases = Bases { compared: compared.as_deref(), referred: referred.as_deref() };
-    let prepared = pipeline.write(&records, (applier.as_ref(), bases), outputs, trace)?;
-    Ok(PipelineOutput { duplicates: resolved.map(|(_, counters)| counters), ..prepared })
+    let output = pipeline.write(&records, &prepared, outputs, trace)?;
+    let duplicates = resolved.map(|(_, counters)| counters);
+    Ok(PipelineOutput { duplicates, recalibration: prepared.recalibration, ..output })
 }
 
-/// Bases of the reference that writing wants.
-#[derive(Clone, Copy)]
-struct Bases<'a> {
-    /// For metrics.
-    compared: Option<&'a ReferenceSequences>,
-    /// For CRAM.
-    referred: Option<&'a ReferenceSequences>,
+/// Writes some units of records whose duplicates are known, as a piece of an output.
+///
+/// # Errors
+/// The first failure of any phase.
+pub fn run_piece<C: PipelineCallbacks>(
+    (records, units): (&StoredRecords<'_>, Units<'_>),
+    request: &OutputRequest<'_>,
+    command: &C,
+    output: &mut Output,
+    trace: &FinishTrace,
+) -> Result<PipelinePiece, C::Error> {
+    let prepared = Prepared::of(request, records, |bases| count(command, request, records, bases))?;
+    let watch = writing_watch(command, trace);
+    let writing = Writing::new(request, records, &prepared, trace, &watch);
+    let (finished, fragments) = writing.piece(units, output)?;
+    Ok(PipelinePiece { finished, fragments, metrics: writing.into_metrics() })
 }
 
-/// What the phases share.
+/// Counts covariates, where that is requested.
+fn count<C: PipelineCallbacks>(
+    command: &C,
+    request: &OutputRequest<'_>,
+    records: &StoredRecords<'_>,
+    bases: &ReferenceSequences,
+) -> Result<Option<StoredCounts>, C::Error> {
+    let Some(recalibration) = &request.recalibration else { return Ok(None) };
+    let seen = AtomicU64::new(0);
+    // Relaxed: a count to be shown.
+    let watch = || command.watch(Phase::Recalibrate, seen.load(Ordering::Relaxed));
+    let pass = CountingPassOptions { threads: request.threads, records: &seen, watch: &watch };
+    Ok(recalibration.count(request.header, bases, records, &pass)?)
+}
+
+/// Progress and interrupts while records are written.
+fn writing_watch<C: PipelineCallbacks>(
+    command: &C,
+    trace: &FinishTrace,
+) -> impl Fn() -> Result<(), Interrupted> {
+    // Relaxed: a count to be shown.
+    move || command.watch(Phase::Finish, trace.records.load(Ordering::Relaxed))
+}
+
+/// State that the phases share.
 struct Pipeline<'a, 'r, C, K> {
     request: &'r PipelineRequest<'r>,
     command: &'r C,
     kept: Option<&'r mut K>,
     backing: &'a Backing,
+    records: u64,
     numbers: TemplateNumbers,
 }
 
@@ -225,7 +240,7 @@ impl<'a, C: PipelineCallbacks, K: Checkpoints<Error = C::Error>> Pipeline<'a, '_
             return Ok((marks.charged_to(&self.backing.ledger), counters));
         }
         let (command, request) = (self.command, self.request);
-        let watch = || command.watch(Phase::Resolve, 0);
+        let watch = || command.watch(Phase::Resolve, self.records);
         let (mode, options) = (request.duplicate_mode, &request.duplicates);
         let (numbers, resources) = (self.numbers.clone(), self.resources(&watch));
         let resolved = resolve_all(ends, numbers, mode, options, &resources)
@@ -246,7 +261,7 @@ impl<'a, C: PipelineCallbacks, K: Checkpoints<Error = C::Error>> Pipeline<'a, '_
         names: &NameSample,
     ) -> Result<ChunkStore<'a>, C::Error> {
         let (command, order) = (self.command, self.request.output.order);
-        let watch = || command.watch(Phase::Redistribute, 0);
+        let watch = || command.watch(Phase::Redistribute, self.records);
         if self.numbers.lanes() > 1 {
             return Ok(redistribute::by_number(from, &self.numbers, &self.resources(&watch))?);
         }
@@ -267,36 +282,34 @@ impl<'a, C: PipelineCallbacks, K: Checkpoints<Error = C::Error>> Pipeline<'a, '_
         Ok(moved)
     }
 
-    /// What changes the qualities of records, if anything does.
-    fn recalibrate(
+    /// Counts covariates, where that is requested.
+    fn count(
         &mut self,
         records: &StoredRecords<'_>,
-        reference: &ReferenceSequences,
-    ) -> Result<Option<Applier>, C::Error> {
-        let mut counts = self.load::<StoredCounts>(Phase::Recalibrate)?;
-        if counts.is_none() {
-            counts = self.command.count(records, reference)?;
-            if let Some(counts) = &counts {
-                self.save(Phase::Recalibrate, || counts.to_state())?;
-            }
+        bases: &ReferenceSequences,
+    ) -> Result<Option<StoredCounts>, C::Error> {
+        let saved: Option<StoredCounts> = self.load(Phase::Recalibrate)?;
+        if saved.is_some() {
+            return Ok(saved);
         }
-        self.command.applier(counts.as_ref(), self.backing)
+        let counts = count(self.command, &self.request.output, records, bases)?;
+        if let Some(counts) = &counts {
+            self.save(Phase::Recalibrate, || counts.to_state())?;
+        }
+        Ok(counts)
     }
 
     /// Writes all records, from where a run before this one has ended.
     fn write(
         &mut self,
         records: &StoredRecords<'_>,
-        (applier, bases): (Option<&Applier>, Bases<'_>),
+        prepared: &Prepared,
         outputs: &mut [Output],
         trace: &FinishTrace,
     ) -> Result<PipelineOutput, C::Error> {
-        let (command, request) = (self.command, &self.request.output);
-        // Relaxed: a count to be shown.
-        let watch = || command.watch(Phase::Finish, trace.records.load(Ordering::Relaxed));
-        let Bases { compared, referred } = bases;
-        let mut writing = Writing::new(request, records, (applier, compared), trace, &watch)
-            .referring_to(referred);
+        let request = &self.request.output;
+        let watch = writing_watch(self.command, trace);
+        let mut writing = Writing::new(request, records, prepared, trace, &watch);
         let before: Option<(Written, GatheredMetrics)> =
             self.kept.as_ref().map(|kept| kept.written()).transpose()?.flatten();
         let mut written = match before {
@@ -304,11 +317,7 @@ impl<'a, C: PipelineCallbacks, K: Checkpoints<Error = C::Error>> Pipeline<'a, '_
                 writing = writing.continued_at(written.units, &counted);
                 written
             }
-            None => {
-                let index = command.begin(outputs)?;
-                let references = request.header.references().len();
-                Written { units: 0, finished: Finished::new(references), index }
-            }
+            None => begin::<C::Error>(request, outputs)?,
         };
         let plan = UnitPlan::new(records.stores, request.encoding.unit_bytes());
         while written.units < plan.count() {
@@ -325,11 +334,31 @@ impl<'a, C: PipelineCallbacks, K: Checkpoints<Error = C::Error>> Pipeline<'a, '_
             }
         }
         let metrics = writing.into_metrics();
-        let counted = compared.filter(|_| request.metrics.gc_bias);
-        let gc_windows = counted.map(|it| GcWindows::count(it, request.threads)).transpose()?;
+        let compared = prepared.compared(request).filter(|_| request.metrics.gc_bias);
+        let gc_windows = compared.map(|it| GcWindows::count(it, request.threads)).transpose()?;
         let Written { finished, index, .. } = written;
-        Ok(PipelineOutput { finished, index, duplicates: None, metrics, gc_windows })
+        Ok(PipelineOutput {
+            finished,
+            index,
+            duplicates: None,
+            recalibration: None,
+            metrics,
+            gc_windows,
+        })
     }
+}
+
+/// Writes the header.
+fn begin<E: From<EncodeError> + From<OutputError>>(
+    request: &OutputRequest<'_>,
+    outputs: &mut [Output],
+) -> Result<Written, E> {
+    if let Some(output) = outputs.first_mut() {
+        output.write(&request.encoding.header(request.header)?)?;
+    }
+    let references = request.header.references().len();
+    let index = request.encoding.index(references);
+    Ok(Written { units: 0, finished: Finished::new(references), index })
 }
 
 /// Whether records that have no place on the reference are sorted by name.

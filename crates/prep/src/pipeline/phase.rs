@@ -10,20 +10,20 @@ pub enum Phase {
     /// In orders by name, records to partitions by name. Where lanes were read side by side, the
     /// records without a reference to bins by their number in the whole input.
     Redistribute,
-    /// What recalibration counts.
+    /// Covariates counted for recalibration, and applied.
     Recalibrate,
     /// Records sorted, encoded and written.
     Finish,
 }
 
 impl Phase {
-    /// All of them, in order.
+    /// All phases, in order.
     pub const ALL: [Self; 5] =
         [Self::Ingest, Self::Resolve, Self::Redistribute, Self::Recalibrate, Self::Finish];
 
-    /// As reports call it.
+    /// Its name, in progress, reports and manifests.
     #[must_use]
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Ingest => "ingest",
             Self::Resolve => "resolve",

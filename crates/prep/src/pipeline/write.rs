@@ -2,12 +2,16 @@
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 
 use seqloom_cram::Referred;
 use seqloom_format::bam::Header;
 use seqloom_io::Output;
+use seqloom_io::reference::ReferenceError;
+use seqloom_io::spill::SpillError;
 use seqloom_runtime::pool::Watch;
 
+use super::reference::ReferenceRequest;
 use crate::finish::{
     self, DuplicateTagging, Encoding, FinishError, FinishOptions, FinishTrace, Finished, Fragments,
     OutputIndex, OutputTransform, StoredRecords, Units,
@@ -15,10 +19,10 @@ use crate::finish::{
 use crate::input::ReferenceSequences;
 use crate::metrics::quality::{GatheredMetrics, MetricsRequest, MetricsVisitors, ReadGroupNames};
 use crate::partition::SortOrder;
-use crate::recalibrate::Applier;
+use crate::recalibrate::{RecalibrationOutput, RecalibrationRequest, RequestError, StoredCounts};
 use crate::steps::Steps;
 
-/// What an output is to be.
+/// Options of an output.
 pub struct OutputRequest<'a> {
     /// Its header.
     pub header: &'a Header,
@@ -26,7 +30,7 @@ pub struct OutputRequest<'a> {
     pub threads: NonZeroUsize,
     /// Order of the records.
     pub order: SortOrder,
-    /// What records become.
+    /// Its format.
     pub encoding: Encoding,
     /// Leave duplicates out.
     pub remove_duplicates: bool,
@@ -38,10 +42,52 @@ pub struct OutputRequest<'a> {
     pub late: &'a Steps,
     /// Metrics to count.
     pub metrics: MetricsRequest,
+    /// Bases of the reference.
+    pub reference: ReferenceRequest<'a>,
+    /// How qualities are recalibrated, if they are.
+    pub recalibration: Option<RecalibrationRequest<'a>>,
+}
+
+/// Bases and table, made before records are written.
+pub(super) struct Prepared {
+    /// The bases, where anything needs them.
+    bases: Option<Arc<ReferenceSequences>>,
+    pub(super) recalibration: Option<RecalibrationOutput>,
+}
+
+impl Prepared {
+    /// Loads the bases, and makes the table of what `count` gives.
+    pub(super) fn of<E>(
+        request: &OutputRequest<'_>,
+        records: &StoredRecords<'_>,
+        count: impl FnOnce(&ReferenceSequences) -> Result<Option<StoredCounts>, E>,
+    ) -> Result<Self, E>
+    where
+        E: From<SpillError> + From<ReferenceError> + From<RequestError>,
+    {
+        let bases = request.reference.load::<E>(request.header.references(), records)?;
+        let Some(requested) = &request.recalibration else {
+            return Ok(Self { bases, recalibration: None });
+        };
+        let none = ReferenceSequences::default();
+        let counts = count(bases.as_deref().unwrap_or(&none))?.unwrap_or_default();
+        let output = requested.output(request.header, (&counts, records.backing))?;
+        Ok(Self { bases, recalibration: Some(output) })
+    }
+
+    /// The bases, if metrics compare records with them.
+    pub(super) fn compared(&self, request: &OutputRequest<'_>) -> Option<&ReferenceSequences> {
+        self.bases.as_deref().filter(|_| request.reference.uses.metrics)
+    }
+
+    /// The bases, if CRAM refers to them.
+    fn referred(&self, request: &OutputRequest<'_>) -> Option<&ReferenceSequences> {
+        self.bases.as_deref().filter(|_| request.reference.uses.cram)
+    }
 }
 
 /// See the module documentation.
-pub struct Writing<'a> {
+pub(super) struct Writing<'a> {
     request: &'a OutputRequest<'a>,
     records: &'a StoredRecords<'a>,
     changes: OutputTransform<'a>,
@@ -55,33 +101,27 @@ pub struct Writing<'a> {
 }
 
 impl<'a> Writing<'a> {
-    /// Nothing written yet. Qualities become what `applier` says; metrics compare records with
-    /// `reference`.
-    #[must_use]
-    pub fn new(
+    /// Nothing written yet.
+    pub(super) fn new(
         request: &'a OutputRequest<'a>,
         records: &'a StoredRecords<'a>,
-        (applier, reference): (Option<&'a Applier>, Option<&'a ReferenceSequences>),
+        prepared: &'a Prepared,
         trace: &'a FinishTrace,
         watch: Watch<'a>,
     ) -> Self {
         let changes = OutputTransform {
             duplicates: records.marks.zip(request.tagging),
             families: records.marks.filter(|_| request.writes_families),
-            recalibration: applier,
+            recalibration: prepared.recalibration.as_ref().and_then(|it| it.applier.as_ref()),
             late: request.late,
         };
         let names = ReadGroupNames::of(request.header);
-        let metrics = MetricsVisitors::new(request.metrics, reference).with_read_groups(names);
+        let compared = prepared.compared(request);
+        let metrics = MetricsVisitors::new(request.metrics, compared).with_read_groups(names);
+        let sequences = prepared.referred(request).map(ReferenceSequences::sequences);
         let groups = request.header.read_groups();
         let read_groups = groups.iter().map(|it| it.id.to_vec()).zip(0..).collect();
-        Self { request, records, changes, metrics, sequences: None, read_groups, trace, watch }
-    }
-
-    /// With the bases that CRAM refers to, in upper case.
-    #[must_use]
-    pub fn referring_to(self, bases: Option<&'a ReferenceSequences>) -> Self {
-        Self { sequences: bases.map(ReferenceSequences::sequences), ..self }
+        Self { request, records, changes, metrics, sequences, read_groups, trace, watch }
     }
 
     /// Goes on at a unit, with what was counted of those before it.
@@ -121,10 +161,7 @@ impl<'a> Writing<'a> {
 
     /// Writes some units as a piece of an output that other processes make the rest of: see
     /// [`finish::run_piece`].
-    ///
-    /// # Errors
-    /// The first failure of any worker.
-    pub fn piece(
+    pub(super) fn piece(
         &self,
         units: Units<'_>,
         output: &mut Output,
@@ -132,14 +169,13 @@ impl<'a> Writing<'a> {
         finish::run_piece(self.records, units, &self.options(), output)
     }
 
-    /// What was counted so far.
+    /// The counts so far.
     pub(super) fn so_far(&self) -> GatheredMetrics {
         self.metrics.so_far()
     }
 
     /// Counts.
-    #[must_use]
-    pub fn into_metrics(self) -> GatheredMetrics {
+    pub(super) fn into_metrics(self) -> GatheredMetrics {
         self.metrics.into_metrics()
     }
 }

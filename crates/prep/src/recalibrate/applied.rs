@@ -19,7 +19,7 @@ pub enum Unfit {
     BeyondSequence,
 }
 
-/// What [`Applier::apply`](super::Applier::apply) did.
+/// Outcome of [`Applier::apply`](super::Applier::apply).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Applied {
     /// The record has new qualities.

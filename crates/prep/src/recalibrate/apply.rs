@@ -21,13 +21,13 @@ use super::{Event, MAX_QUALITY, QUALITIES, RecalibrationError, RecalibrationOpti
 /// Qualities below are never changed by static quantization: they are codes of the sequencer.
 const MIN_USABLE_QUALITY: usize = 6;
 
-/// What is done with the levels of dynamic quantization.
+/// Use of the levels of dynamic quantization.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DynamicQuantization {
     /// Nothing (`--quantize-quals 0`).
     #[default]
     Off,
-    /// Those of the report are used (`--quantize-quals -1`).
+    /// Levels of the report (`--quantize-quals -1`).
     AsReported,
     /// So many are made (`--quantize-quals N`).
     Levels(u8),
@@ -99,7 +99,7 @@ impl RunError for ApplierError {
     }
 }
 
-/// What is kept from record to record.
+/// Working memory, kept from record to record.
 #[derive(Debug, Default)]
 pub struct ApplyScratch {
     codes: Vec<u8>,
@@ -132,7 +132,7 @@ struct GroupQualities {
     by_context: Vec<i16>,
     /// Largest cycle in the table.
     cycles: i64,
-    /// What a cycle adds: one row of [`QUALITIES`] for each cycle from `-cycles` on.
+    /// Difference of each cycle: one row of [`QUALITIES`] for each cycle from `-cycles` on.
     by_cycle: Vec<i8>,
 }
 
@@ -231,7 +231,7 @@ pub struct Applier {
     max_cycle: u32,
     context_bases: u8,
     low_quality_tail: u8,
-    /// Where each new quality ends up.
+    /// Level of each new quality.
     levels: [u8; QUALITIES],
 }
 
@@ -380,7 +380,7 @@ impl Applier {
         Ok(Applied::Recalibrated)
     }
 
-    /// What became of the records that were given with this scratch.
+    /// Outcomes of the records that were given with this scratch.
     #[must_use]
     pub fn counts(&self, scratch: &ApplyScratch) -> AppliedCounts {
         let mut counts = scratch.counts.clone();
@@ -391,7 +391,7 @@ impl Applier {
     }
 }
 
-/// What the auxiliary fields say that matters here.
+/// Tags that recalibration reads.
 struct Tags<'a> {
     read_group: Option<&'a [u8]>,
     /// There is an `OQ`.
@@ -436,7 +436,7 @@ fn remove_indel_qualities(body: &mut Vec<u8>, aux_start: usize) {
     body.drain(kept..from);
 }
 
-/// What each recalibrated quality is mapped to.
+/// Level of each recalibrated quality.
 fn levels(reported: &Quantization, options: &ApplyOptions) -> [u8; QUALITIES] {
     let dynamic = match options.quantize_levels {
         // GATK leaves 93 to the report.

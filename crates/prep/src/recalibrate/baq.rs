@@ -37,7 +37,7 @@ pub(super) struct BaqScratch {
     window: Vec<u8>,
 }
 
-/// What is left of a read.
+/// A read without its clips.
 pub(super) struct Read<'a> {
     pub(super) ops: &'a [Op],
     pub(super) codes: &'a [u8],
@@ -115,7 +115,7 @@ impl BaqModel {
     }
 }
 
-/// Where a base most likely belongs.
+/// Most likely state of a base.
 struct Best {
     /// Index in the window, `None` for an insertion.
     place: Option<usize>,

@@ -42,7 +42,7 @@ pub enum Counted {
     No,
 }
 
-/// What is kept from record to record.
+/// Working memory, kept from record to record.
 #[derive(Debug, Default)]
 pub struct CountScratch {
     ops: Vec<Op>,

@@ -90,7 +90,7 @@ impl Extent {
         self.qualities.count_ones().into()
     }
 
-    /// What either of the two has.
+    /// Union of the two.
     pub(super) fn union(self, other: Self) -> Self {
         let Self { qualities, cycles } = other;
         Self { qualities: self.qualities | qualities, cycles: self.cycles.max(cycles) }
@@ -282,7 +282,7 @@ impl GroupCounts {
         both.for_each(|(indels, other)| indels.merge(other));
     }
 
-    /// What was counted of a quality, by event.
+    /// Counts of a quality, by event.
     pub(super) fn row(&self, quality: u8) -> Vec<EventRow> {
         let events = self.indels.iter().flatten().chain([&self.mismatches]);
         let mut rows: Vec<_> = events.filter_map(|event| event.row(quality)).collect();
@@ -295,7 +295,7 @@ impl GroupCounts {
 #[derive(Debug)]
 pub struct Counts {
     options: RecalibrationOptions,
-    /// What there is room for; all read groups have the same options.
+    /// Extents that there is room for; all read groups have the same options.
     extents: Vec<Extent>,
     groups: Vec<Mutex<Option<Box<GroupCounts>>>>,
 }

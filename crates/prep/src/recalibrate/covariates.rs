@@ -114,7 +114,7 @@ fn pairs(codes: &[u8], is_reverse: bool, out: &mut [u16]) {
 /// Cycles of the bases of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Cycles {
-    /// That of the first base.
+    /// Cycle of the first base.
     pub(super) first: i64,
     /// From a base to the next one.
     pub(super) step: i64,

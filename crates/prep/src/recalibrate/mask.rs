@@ -67,7 +67,7 @@ mod tests {
     }
 
     proptest! {
-        /// What `known_sites` does to sites that overlap.
+        /// `known_sites` merges sites that overlap.
         #[test]
         fn merging_overlapping_sites_changes_no_mask(
             lengths in prop::collection::vec((0_u8..3, 1_u32..6), 1..8),

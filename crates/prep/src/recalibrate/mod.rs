@@ -35,6 +35,7 @@ mod prepare;
 mod quantize;
 mod read_groups;
 pub mod report;
+mod request;
 mod rows;
 mod table;
 mod view;
@@ -48,7 +49,10 @@ pub use self::apply::{Applier, ApplierError, ApplyOptions, ApplyScratch, Dynamic
 pub use self::count::{CountScratch, Counted, Counter};
 pub use self::counts::Counts;
 pub use self::gather::{GatherError, gather};
-pub use self::passes::{count_stored, most_memory_bytes};
+pub use self::passes::most_memory_bytes;
+pub use self::request::{
+    RecalibrationOutput, RecalibrationRequest, RequestError, TableSource, write_report,
+};
 pub use self::rows::{QualityRow, QualityRows};
 pub use self::table::RecalibrationTable;
 pub use self::view::{CountedQuality, CountedTable, StoredCounts, TableError, TableView};
@@ -196,7 +200,7 @@ pub enum RecalibrationError {
     UnknownReadGroup {
         /// Name of the read.
         read: String,
-        /// What its RG tag says.
+        /// Its RG tag.
         group: String,
     },
     /// The read group of a record has no platform.
@@ -215,7 +219,7 @@ pub enum RecalibrationError {
     GroupNotInTable {
         /// Name of the read.
         read: String,
-        /// What tables call its read group: PU, or ID where there is no PU.
+        /// Its read group in tables: PU, or ID where there is no PU.
         group: String,
     },
     /// A read is longer than the largest cycle.

@@ -35,7 +35,7 @@ pub fn most_memory_bytes(options: &RecalibrationOptions, groups: usize) -> u64 {
     Applier::most_bytes(options, groups) + row_cells * REPORT_ROW_BYTES + by_quality
 }
 
-/// What passes count in.
+/// Tables that a pass counts in.
 struct Tables {
     /// Room for each read group.
     extents: Vec<Extent>,
@@ -47,7 +47,7 @@ struct Tables {
 ///
 /// # Errors
 /// A record that cannot be counted; temporary data that cannot be written or read back.
-pub fn count_stored(
+pub(crate) fn count_stored(
     counter: &Counter<'_>,
     records: &StoredRecords<'_>,
     options: &CountingPassOptions<'_>,
@@ -110,7 +110,7 @@ fn store(
     Ok(())
 }
 
-/// What each pass counts: of all rows as many as have room, and one at least.
+/// Rows of each pass: as many as have room, and one at least.
 struct Passes<'a, B> {
     extents: &'a [Extent],
     room_bytes: u64,

@@ -46,7 +46,7 @@ pub(super) fn unpack(record: &RecordRef<'_>, first: usize, last: usize, codes: &
     }
 }
 
-/// What is left of a read.
+/// Clipped bounds of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Clipped {
     /// First base kept, in the record.

@@ -44,7 +44,7 @@ pub struct QualityRows {
     pub by_context: Vec<QualityRow>,
 }
 
-/// What a row is about.
+/// Labels of a row.
 struct Subject {
     read_group: String,
     value: String,
@@ -81,7 +81,7 @@ impl<K: Ord> Sums<K> {
 }
 
 impl QualityRows {
-    /// What a table holds of mismatches.
+    /// Mismatches of a table.
     ///
     /// # Errors
     /// It cannot be read.

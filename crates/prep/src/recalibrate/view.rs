@@ -20,7 +20,7 @@ pub enum TableError {
     /// Temporary data cannot be written or read back.
     #[error(transparent)]
     Spill(#[from] SpillError),
-    /// What was read back is no row.
+    /// Stored bytes are not a row.
     #[error(transparent)]
     Malformed(#[from] MalformedState),
     /// A report cannot be written.
@@ -45,7 +45,7 @@ impl RunError for TableError {
     }
 }
 
-/// Where the cells of one quality of a read group are.
+/// Place of the cells of one quality of a read group.
 #[derive(Debug, Clone)]
 struct StoredRow {
     /// By its index in the header.
@@ -56,7 +56,7 @@ struct StoredRow {
 
 persist_fields!(StoredRow { group, quality, extent });
 
-/// What was counted of all reads, in temporary data.
+/// Counts of all reads, in temporary data.
 #[derive(Debug, Clone, Default)]
 pub struct StoredCounts {
     /// By group and quality.
@@ -72,7 +72,7 @@ pub struct CountedQuality {
     pub group: u32,
     /// The quality.
     pub quality: u8,
-    /// What was counted, as bytes.
+    /// Its counts, as bytes.
     pub cells: Box<[u8]>,
 }
 
@@ -150,7 +150,7 @@ impl<'a> CountedTable<'a> {
     /// Of counts that are stored in `backing`, with the options and the header of `counter`.
     ///
     /// # Errors
-    /// What is stored cannot be read.
+    /// The counts cannot be read back.
     pub fn new(
         counter: &Counter<'_>,
         counts: &'a StoredCounts,

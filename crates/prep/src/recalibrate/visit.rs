@@ -66,7 +66,7 @@ impl<'a> ExtentVisitors<'a> {
         Self { counter, extents: Mutex::new(extents) }
     }
 
-    /// What all have noted.
+    /// Extents that all workers have noted.
     pub(super) fn extents(&self) -> Vec<Extent> {
         lock(&self.extents).clone()
     }

@@ -45,7 +45,7 @@ impl RecordStep for FilterUnmapped {
 /// (`samtools view -f -F`). Duplicate bits are those of the input.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct FilterFlags {
-    /// All of them must be set.
+    /// Bits of FLAG that must be set.
     pub(crate) required: u16,
     /// None of them may be set.
     pub(crate) excluded: u16,

@@ -51,7 +51,7 @@ pub(crate) struct FixMates {
     sanitizer: Sanitizer,
 }
 
-/// What a mate must know of a primary record.
+/// Fields of a primary record that its mate has.
 #[derive(Debug, Clone, Copy)]
 struct Mate {
     flags: u16,

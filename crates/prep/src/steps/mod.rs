@@ -53,7 +53,7 @@ pub use sequences::{MissingSequences, NoteMissingSequences};
 pub(crate) use tags::{KeepTags, RemoveTags};
 pub(crate) use template::TemplateRecords;
 
-/// What becomes of a record.
+/// Outcome of a step for a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// It goes on to the next step.
@@ -96,7 +96,7 @@ pub enum StepError {
     UnknownReadGroup {
         /// Its ID.
         id: String,
-        /// Those that the header has.
+        /// Read groups of the header.
         groups: String,
     },
     /// A read group that the header has already.
@@ -125,7 +125,7 @@ pub enum StepError {
     UnknownReference {
         /// The first of the regions.
         name: String,
-        /// Those of the header.
+        /// Sequences of the header.
         sequences: String,
     },
     /// From which strand of its molecule a read is cannot be determined.
@@ -134,10 +134,10 @@ pub enum StepError {
     /// The reference lacks sequences that records are on.
     #[error(transparent)]
     Reference(#[from] ReferenceError),
-    /// What a step of one's own wants to say.
+    /// Error of a step of one's own.
     #[error("{0}")]
     Custom(String),
-    /// Where an error happened.
+    /// An error, with its read and step.
     #[error("read {read}: step {step}: {source}")]
     At {
         /// [`RecordStep::name`]
@@ -202,7 +202,7 @@ pub enum StepStage {
     CleanSam,
     /// The reference dictionary is replaced.
     ReferenceDictionary,
-    /// What mates say of each other is set right.
+    /// Fields about mates are set.
     FixMates,
     /// Read groups are replaced or added.
     ReadGroup,
@@ -234,7 +234,7 @@ pub trait RecordStep: Send + Sync {
     /// Name in messages and counts.
     fn name(&self) -> &'static str;
 
-    /// Where the step is in the order.
+    /// Stage of the step.
     fn stage(&self) -> StepStage {
         StepStage::Custom
     }
@@ -261,7 +261,7 @@ pub(crate) trait TemplateStep: Send + Sync {
     /// Name in messages and counts.
     fn name(&self) -> &'static str;
 
-    /// Where the step is in the order.
+    /// Stage of the step.
     fn stage(&self) -> StepStage {
         StepStage::Custom
     }
@@ -297,7 +297,7 @@ pub struct StepScratch {
     template: TemplateRecords,
 }
 
-/// What steps did, as sums: merged over workers.
+/// Counts of the steps, merged over workers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StepCounts {
     /// Records that went in.

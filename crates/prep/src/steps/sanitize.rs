@@ -22,7 +22,7 @@ pub(super) struct Sanitizer {
     lengths_bp: Vec<i64>,
 }
 
-/// What becomes of an alignment.
+/// Outcome of the check of an alignment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Trimmed {
     /// Nothing is past the end.

@@ -49,7 +49,7 @@ pub(super) struct CommonArguments {
 /// Where nothing is said, the best placement.
 pub(super) const ONE: Reported = Reported::AtMost(1);
 
-/// What the engines get of these options.
+/// Options of the engines.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Common {
     /// Placements that are reported, if that is said.
@@ -72,7 +72,7 @@ pub(super) fn reads_file(text: &str) -> Result<PathBuf, String> {
 }
 
 impl CommonArguments {
-    /// What any engine must do.
+    /// Options that all engines have.
     pub(super) fn options(&self) -> Common {
         let all = self.all.then_some(Reported::All);
         Common {

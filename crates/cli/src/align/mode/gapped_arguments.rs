@@ -133,7 +133,7 @@ impl GappedArguments {
         Scoring { minimum, ..self.scoring(false) }
     }
 
-    /// What alignments are worth.
+    /// Scores of alignments.
     fn scoring(&self, is_local: bool) -> Scoring {
         let usual = Scoring::new(is_local);
         let gap = |given: Option<TwoPenalties>, usual| {

@@ -137,7 +137,7 @@ impl ModeArguments {
         paths.flat_map(each).chain(junctions).collect()
     }
 
-    /// What will note what becomes of the reads, in the modes where that is requested.
+    /// Notes outcomes of the reads, in the modes where that is requested.
     ///
     /// # Errors
     /// When a file of reads cannot be made.

@@ -159,7 +159,7 @@ impl Persist for Depth {
 }
 
 impl Depth {
-    /// What the counts of a sequence take, in a map whose nodes are half full at least.
+    /// Memory of the counts of a sequence, in a map whose nodes are half full at least.
     pub(super) const SEQUENCE_BYTES: usize =
         2 * (size_of::<i32>() + size_of::<ReferenceDepth>() + size_of::<usize>());
 

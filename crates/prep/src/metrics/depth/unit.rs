@@ -30,7 +30,7 @@ pub(super) struct Doubtful {
     pub(super) reference: i32,
     start: i32,
     pub(super) end: i32,
-    /// Where it was clipped: counted are positions from here on.
+    /// Position from which it is counted; those before were clipped.
     pub(super) clip: i32,
     /// Whether it opens its template, if it does not close it.
     pub(super) opens: bool,
@@ -38,10 +38,10 @@ pub(super) struct Doubtful {
     cigar: Range<usize>,
 }
 
-/// What a worker has counted of one unit.
+/// A worker's counts of one unit.
 #[derive(Debug, Default)]
 pub(in super::super) struct UnitDepth {
-    /// Where the last record starts: there the next unit may start.
+    /// Start of the last record: there the next unit may start.
     limit: Option<Position>,
     levels: Vec<Level>,
     doubtful: Vec<Doubtful>,
@@ -185,7 +185,7 @@ impl DepthWorker {
         }
     }
 
-    /// Where a record is clipped, as its template is in this unit.
+    /// Position at which a record is clipped, as its template is in this unit.
     fn clip(&mut self, record: &RecordRef<'_>, is_split: bool) -> i32 {
         if record.flags() & (Flags::PAIRED | Flags::MATE_UNMAPPED) != Flags::PAIRED {
             return i32::MIN;
@@ -254,7 +254,7 @@ impl DepthWorker {
         std::mem::replace(&mut self.unit, UnitDepth { open, ..UnitDepth::default() })
     }
 
-    /// What is certain of all units.
+    /// Depth of all units.
     pub(in super::super) fn into_depth(self) -> Depth {
         Depth { counts: self.certain, ..Depth::default() }
     }

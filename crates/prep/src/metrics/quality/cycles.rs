@@ -24,7 +24,7 @@ pub const ADAPTERS: [(&str, &str); 3] = [
     ("Illumina small RNA 3'", "TGGAATTCTCGG"),
 ];
 
-/// What to look for, in 4-bit codes, one a byte.
+/// Adapter in 4-bit codes, one a byte.
 #[derive(Debug)]
 pub(super) struct AdapterFinders {
     forward: [memmem::Finder<'static>; ADAPTERS.len()],

@@ -54,7 +54,7 @@ fn content(window: &[u8]) -> Option<usize> {
     (unknown <= MOST_UNKNOWN).then_some(gc * 100 / WINDOW)
 }
 
-/// Where the last window of a sequence is past.
+/// One past the last window of a sequence.
 fn windows_end(bases: &[u8]) -> usize {
     bases.len().saturating_sub(WINDOW)
 }

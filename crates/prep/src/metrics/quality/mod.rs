@@ -74,7 +74,7 @@ impl MetricsRequest {
     }
 }
 
-/// What was counted: of each kind that was requested.
+/// Counts, of each kind that was requested.
 #[derive(Debug, Clone, Default)]
 pub struct GatheredMetrics {
     /// Insert sizes.
@@ -241,13 +241,13 @@ impl<'a> MetricsVisitors<'a> {
         lock(&self.total).merge(counted);
     }
 
-    /// What the workers have counted that are through.
+    /// Counts of the workers that are through.
     #[must_use]
     pub fn so_far(&self) -> GatheredMetrics {
         lock(&self.total).clone()
     }
 
-    /// What all workers have counted.
+    /// Sum of the counts of all workers.
     #[must_use]
     pub fn into_metrics(self) -> GatheredMetrics {
         self.total.into_inner().unwrap_or_else(PoisonError::into_inner)

@@ -8,7 +8,7 @@ use super::request::MetricsRequest;
 
 /// Code of N among the 4-bit codes of BAM.
 pub(super) const NO_CALL: u8 = 15;
-/// What missing qualities are in BAM.
+/// Byte of missing qualities in BAM.
 const MISSING_QUALITY: u8 = 0xff;
 /// Quality 0 in text.
 const TEXT_OFFSET: u8 = b'!';
@@ -150,7 +150,7 @@ pub(super) struct Observed<'r> {
     pub(super) qualities: Padded<'r>,
     /// Sums of these.
     pub(super) sums: QualitySums,
-    /// Those of tag `OQ`; empty when they are missing.
+    /// Qualities of tag `OQ`; empty when they are missing.
     pub(super) original_qualities: Padded<'r>,
 }
 

@@ -311,7 +311,7 @@ impl ByQuality {
     }
 }
 
-/// Where each pair of small qualities is counted.
+/// Index of the count of a pair of small qualities.
 fn pairs_of(eight: [u8; 8]) -> [usize; 4] {
     const FIRST: u64 = 0x003f_003f_003f_003f;
     let word = u64::from_le_bytes(eight);

@@ -22,7 +22,7 @@ pub struct ReadGroupNames {
 }
 
 impl ReadGroupNames {
-    /// Those of `header`.
+    /// The read groups of `header`.
     #[must_use]
     pub fn of(header: &Header) -> Self {
         let ids: Vec<Vec<u8>> = header.read_groups().iter().map(|it| it.id.to_vec()).collect();
@@ -68,7 +68,7 @@ pub struct ReadGroupCounts {
 persist_fields!(ReadGroupCounts { reads, bases, q30_bases, mapped, duplicates, inserts });
 
 impl ReadGroupCounts {
-    /// What one takes at most.
+    /// Most memory of the counts of one read group.
     pub(super) const MOST_BYTES: usize = size_of::<Self>() + (LARGEST_BP + 1) * size_of::<u32>();
 
     /// The median insert size, rounded down; `None` without pairs or above 2,047 bp.

@@ -87,7 +87,7 @@ impl Fragment {
     }
 }
 
-/// Where a record is, for the question whether records are sorted.
+/// Place of a record, to tell whether records are sorted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Position {
     reference: i32,
@@ -215,7 +215,7 @@ impl SamtoolsStatsCounts {
         }
     }
 
-    /// What is counted once per read.
+    /// Adds what is counted once per read.
     fn add_read(&mut self, observed: &Observed<'_>) {
         let (record, sums) = (observed.record, &mut self.sums);
         let bases = record.base_count() as u64;
@@ -257,7 +257,7 @@ impl SamtoolsStatsCounts {
         self.add_insert(observed);
     }
 
-    /// What is counted of every mapped record.
+    /// Adds what is counted of every mapped record.
     fn add_alignment(&mut self, observed: &Observed<'_>) {
         let record = observed.record;
         self.sums.mismatches += observed.tags.edit_distance;

@@ -70,7 +70,7 @@ impl<'a> EndCollector<'a> {
         Self { ties: DuplicateMode::Coordinate, ..self }
     }
 
-    /// Where everything is, each store as `place` says.
+    /// Places of everything, each store as `place` says.
     pub(super) fn saved_as(
         &self,
         mut place: impl FnMut(&ChunkStore<'a>) -> SavedStore,
@@ -240,7 +240,7 @@ impl<'a> EndCollector<'a> {
     }
 }
 
-/// Where read ends are, and what was counted of them.
+/// Read ends, and their counts.
 pub(crate) struct SavedEnds {
     pub(crate) pairs: SavedStore,
     pub(crate) fragments: SavedStore,

@@ -119,7 +119,7 @@ pub enum Grouping {
     Records,
 }
 
-/// Where records are to go.
+/// Order and partitions of the records.
 #[derive(Clone, Copy)]
 pub struct Destination<'a> {
     /// The order that the output will have.
@@ -139,7 +139,7 @@ impl<'a> Destination<'a> {
     }
 }
 
-/// What was collected.
+/// Collected records and read ends.
 pub struct Collected<'a> {
     /// Records by genome bin.
     pub placed: ChunkStore<'a>,
@@ -151,7 +151,7 @@ pub struct Collected<'a> {
     pub ends: Option<EndCollector<'a>>,
 }
 
-/// Where all that was collected is in the spill file.
+/// Place in the spill file of all that was collected.
 pub struct SavedCollection {
     pub(crate) placed: SavedStore,
     pub(crate) by_ordinal: SavedStore,

@@ -43,8 +43,8 @@ pub enum SortOrder {
 /// A text that names no [`SortOrder`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "'{0}' is no sort order; there are coordinate, coordinate-picard, queryname, queryname-picard \
-     and keep"
+    "'{0}' is not a sort order; there are coordinate, coordinate-picard, queryname, \
+     queryname-picard and keep"
 )]
 pub struct ParseOrderError(String);
 

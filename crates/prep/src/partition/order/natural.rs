@@ -20,9 +20,9 @@ fn c_string(name: &[u8]) -> &[u8] {
 struct Number<'a> {
     /// How many lead.
     zeros: usize,
-    /// Those after them.
+    /// Digits after them.
     digits: &'a [u8],
-    /// What follows.
+    /// Rest of the name.
     rest: &'a [u8],
 }
 

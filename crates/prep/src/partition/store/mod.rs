@@ -62,16 +62,16 @@ struct Partition {
     contents: Mutex<Contents>,
 }
 
-/// Where stores keep what does not fit, and what they may keep.
+/// Memory and spill file of the stores.
 #[derive(Debug)]
 pub struct Backing {
     /// Memory for stored records and what works on them.
     pub ledger: Ledger,
-    /// Where chunks go when the ledger is full.
+    /// File for chunks when the ledger is full.
     pub spill: SpillFile,
 }
 
-/// What a phase over stored data works with.
+/// Resources of a phase over stored data.
 #[derive(Clone, Copy)]
 pub struct PhaseResources<'a, 'w> {
     /// Memory and spilled data.
@@ -316,7 +316,7 @@ impl<'a> ChunkStore<'a> {
     }
 }
 
-/// Where a partition is in the table.
+/// Index of a partition in the table.
 #[derive(Debug, Clone, Copy)]
 struct SegmentIndex {
     segment: usize,

@@ -48,7 +48,7 @@ pub(crate) struct SavedPartition {
     pub(crate) chunks: Vec<SpillExtent>,
 }
 
-/// Where the chunks of a store are.
+/// Places of the chunks of a store.
 pub struct SavedStore(pub(crate) Vec<SavedPartition>);
 
 persist_fields!(SavedPartition { partition, bytes, chunks });
@@ -136,7 +136,7 @@ impl<'a> ChunkStore<'a> {
         Ok(())
     }
 
-    /// Where everything is, once [`write_out`] is through.
+    /// Places of all chunks, once [`write_out`] is through.
     #[must_use]
     pub fn saved(&self) -> SavedStore {
         let saved = |partition| {

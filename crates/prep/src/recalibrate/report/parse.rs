@@ -18,7 +18,7 @@ const MOST_OBSERVATIONS: f64 = i64::MAX as f64;
 /// Most read groups of a report.
 const MAX_READ_GROUPS: usize = 1 << 20;
 
-/// What is wrong with a report.
+/// Why a report is malformed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReportError {
     /// It does not start as reports of this version do.

@@ -83,7 +83,7 @@ impl Layout {
 #[derive(Default)]
 pub(super) struct TextRows {
     text: String,
-    /// Where each cell ends in `text`.
+    /// End of each cell in `text`.
     ends: Vec<usize>,
 }
 

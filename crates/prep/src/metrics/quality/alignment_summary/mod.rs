@@ -87,7 +87,7 @@ pub struct AlignmentSummaryCounts {
 pub struct ReadLengths {
     /// Whole reads.
     pub total: Histogram,
-    /// What of them is neither clipped nor unmapped.
+    /// Those that are neither clipped nor unmapped.
     pub aligned: Histogram,
 }
 
