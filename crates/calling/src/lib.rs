@@ -2,8 +2,8 @@
 //!
 //! In the order of use:
 //!
-//! * [`pore_model`]: a [`PoreModel`](pore_model::PoreModel), [built in](pore_model::builtin) or of a
-//!   file ([`text`](pore_model::text), [`uncalled4`](pore_model::uncalled4)), as a
+//! * [`pore_model`]: a [`PoreModel`](pore_model::PoreModel), [built in](pore_model::builtin) or of
+//!   a file ([`text`](pore_model::text), [`uncalled4`](pore_model::uncalled4)), as a
 //!   [`ModelRequest`](pore_model::ModelRequest) wants it; the
 //!   [`Chemistry`](pore_model::Chemistry) that it is for.
 //! * [`flow`]: [`CallInputs`](flow::CallInputs), which are alignments, reference,

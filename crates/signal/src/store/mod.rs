@@ -4,8 +4,8 @@
 //! cheap and is done by one worker at a time, decoding them is not and is done by all.
 //!
 //! What is wrong with a single read never ends a pass: it becomes a
-//! [`Fault`](crate::flow::account::Fault) that names file, read and place. Only what makes the whole
-//! file unreadable is a [`StoreError`].
+//! [`Fault`](crate::flow::account::Fault) that names file, read and place. Only what makes the
+//! whole file unreadable is a [`StoreError`].
 
 mod batch;
 mod error;

@@ -87,7 +87,7 @@ impl Fragment {
     }
 }
 
-/// Place of a record, to tell whether records are sorted.
+/// Place of a record, by which order is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Position {
     reference: i32,
