@@ -21,7 +21,7 @@ use super::arguments::AlignArguments;
 use super::job::{Job, PreparedJob};
 use super::lanes::{LaneSpec, LaneSpecs};
 use super::opened::{OpenLanes, Start};
-use crate::output::at_path;
+use crate::output::write_error;
 
 /// Inputs of the first pass: the lanes, and the files that pipes are kept in meanwhile.
 pub(super) struct FirstPass {
@@ -158,7 +158,7 @@ fn write_junctions(
     }
     let file = AtomicFile::create(path)?;
     let written: Result<(), OutputError> =
-        file.file().write_all(text.as_bytes()).map_err(at_path(path));
+        file.file().write_all(text.as_bytes()).map_err(write_error(path));
     written?;
     Ok(file)
 }

@@ -17,7 +17,7 @@ use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::order::Ordered;
 
 use super::outcome_counts::{OutcomeCounts, Template, percent};
-use crate::output::at_path;
+use crate::output::write_error;
 
 /// Outcome of a read or pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -169,7 +169,7 @@ impl Outcomes {
         self.ordered.deposit(sequence, std::mem::take(texts), |texts| {
             for (files, texts) in self.files.iter().zip(&texts.0) {
                 for (file, text) in files.iter().zip(texts) {
-                    file.file().write_all(text).map_err(at_path(file.final_path()))?;
+                    file.file().write_all(text).map_err(write_error(file.final_path()))?;
                 }
             }
             Ok(())

@@ -9,7 +9,7 @@ use seqloom_prep::metrics::{GatheredMetrics, MetricsRequest};
 use seqloom_report::{flagstat, idxstats, picard, samtools_stats};
 
 use super::summary::{Duplicates, Summary};
-use super::{at_path, command_line, stage_text};
+use super::{command_line, stage_text, write_error};
 
 /// Files of metrics of one output, which are still to get their names.
 pub(super) struct Metrics<'a> {
@@ -55,7 +55,7 @@ fn sample(output: &Path) -> String {
 /// # Errors
 /// It cannot be made.
 pub(super) fn create_folder(folder: &Path) -> seqloom_terminal::Result<()> {
-    Ok(fs::create_dir_all(folder).map_err(at_path(folder))?)
+    Ok(fs::create_dir_all(folder).map_err(write_error(folder))?)
 }
 
 impl<'a> Metrics<'a> {

@@ -19,6 +19,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use seqloom_io::{AtomicFile, OutputError, is_direct};
+use seqloom_terminal::error::InputError;
 
 use crate::host;
 
@@ -33,7 +34,7 @@ pub(crate) fn command_line() -> String {
 /// When it cannot be written.
 pub(crate) fn stage_text(path: &Path, text: &str) -> seqloom_terminal::Result<AtomicFile> {
     let file = AtomicFile::create(path)?;
-    file.file().write_all(text.as_bytes()).map_err(at_path(path))?;
+    file.file().write_all(text.as_bytes()).map_err(write_error(path))?;
     Ok(file)
 }
 
@@ -49,8 +50,13 @@ pub(crate) fn check_writable(path: &Path) -> seqloom_terminal::Result<()> {
     Ok(())
 }
 
-/// An I/O error with the path it happened at.
-pub(crate) fn at_path(path: &Path) -> impl FnOnce(io::Error) -> OutputError {
+/// A failure to write the file or folder at `path`.
+pub(crate) fn write_error(path: &Path) -> impl FnOnce(io::Error) -> OutputError {
     let path = path.to_owned();
     move |source| OutputError::Write { path, source }
+}
+
+/// A failure to read the file or folder at `path`.
+pub(crate) fn read_error(path: &Path) -> impl FnOnce(io::Error) -> InputError {
+    move |error| InputError::read(path, &error)
 }

@@ -8,7 +8,7 @@
 //!
 //! *Invariant:* a manifest is replaced as a whole, and only when all that it speaks of is on disk.
 
-use crate::output::at_path;
+use crate::output::write_error;
 use std::path::{Path, PathBuf};
 
 use seqloom_format::{MalformedState, Persist, persist_fields};
@@ -348,7 +348,7 @@ pub(crate) fn folder_of(output: &Path) -> seqloom_terminal::Result<PathBuf> {
     }
     let is_link = std::fs::symlink_metadata(output).is_ok_and(|it| it.is_symlink());
     let output = if is_link {
-        std::fs::canonicalize(output).map_err(at_path(output))?
+        std::fs::canonicalize(output).map_err(write_error(output))?
     } else {
         output.to_owned()
     };
@@ -371,7 +371,7 @@ fn spill_paths(
     let name = |index| format!(".seqloom.spill-{unique}-{index}");
     let mut paths = Vec::new();
     for (index, parent) in given.iter().enumerate() {
-        let parent = std::fs::canonicalize(parent).map_err(at_path(parent))?;
+        let parent = std::fs::canonicalize(parent).map_err(write_error(parent))?;
         paths.push((parent.join(name(index)), 0));
     }
     Ok(paths)

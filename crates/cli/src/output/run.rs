@@ -16,8 +16,8 @@ use seqloom_terminal::host::Progress;
 use seqloom_terminal::{Console, UsageError, signals};
 
 use super::arguments::RunArguments;
-use super::at_path;
 use super::progress::{self, PhaseWeight, Plan, ProgressKind};
+use super::write_error;
 
 /// Smallest and largest chunk of the stores.
 pub(crate) const MIN_CHUNK_BYTES: u64 = 16 << 10;
@@ -101,7 +101,7 @@ impl<'a> Run<'a> {
         console: &'a Console,
     ) -> seqloom_terminal::Result<Self> {
         if let Some(log) = &arguments.log {
-            console.log_to(log).map_err(at_path(log))?;
+            console.log_to(log).map_err(write_error(log))?;
         }
         let now = Instant::now();
         let threads = arguments.threads.unwrap_or_else(machine::available_cores);

@@ -9,7 +9,7 @@ use seqloom_io::Output;
 use seqloom_terminal::UsageError;
 
 use super::arguments::{OutputArguments, OutputFormat};
-use crate::output::at_path;
+use crate::output::read_error;
 
 /// Digits of a number at least, so that the names of few and of many stripes look alike.
 const MIN_DIGITS: usize = 2;
@@ -86,8 +86,8 @@ fn stripe_of_others(output: &Path, paths: &[PathBuf]) -> seqloom_terminal::Resul
     let folder = output.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
     let prefix = output.file_name().unwrap_or_default().as_encoded_bytes();
-    for entry in fs::read_dir(folder).map_err(at_path(folder))? {
-        let name = entry.map_err(at_path(folder))?.file_name();
+    for entry in fs::read_dir(folder).map_err(read_error(folder))? {
+        let name = entry.map_err(read_error(folder))?.file_name();
         let number = name.as_encoded_bytes().strip_prefix(prefix);
         let number = number.and_then(|rest| rest.strip_prefix(b"."));
         let is_number = number

@@ -30,8 +30,8 @@ use crate::align::summary::log_outside;
 use crate::align::{AlignArguments, EngineChoice, load_bwa, numa, sorted};
 use crate::allocator;
 use crate::output::arguments::RunArguments;
-use crate::output::at_path;
 use crate::output::progress::PhaseWeight;
+use crate::output::{read_error, write_error};
 
 /// Weights of phases: shares of the wall time.
 const PHASES: [PhaseWeight; 2] = [(Phase::Ingest.name(), 95.0), ("exchange", 5.0)];
@@ -92,7 +92,7 @@ pub(super) fn run(
     let mut machine = arguments.task.machine.clone();
     // It is one for all shards, not one for each.
     if let Some(log) = machine.log.take() {
-        console.log_to(&log).map_err(at_path(&log))?;
+        console.log_to(&log).map_err(write_error(&log))?;
     }
     align_shards(&folder, machine, arguments.shard, console)
 }
@@ -182,7 +182,7 @@ impl Shards<'_> {
             }
             Which::FromInput => {
                 for line in std::io::stdin().lock().lines() {
-                    let line = line.map_err(at_path("standard input".as_ref()))?;
+                    let line = line.map_err(read_error("standard input".as_ref()))?;
                     self.answer(line.trim(), &load, &mut loaded)?;
                 }
                 Ok(())
@@ -210,7 +210,7 @@ impl Shards<'_> {
         };
         let mut out = std::io::stdout().lock();
         let written = writeln!(out, "{}", serde_json::to_string(&answer).map_err(Bug::new)?);
-        written.and_then(|()| out.flush()).map_err(at_path("standard output".as_ref()))?;
+        written.and_then(|()| out.flush()).map_err(write_error("standard output".as_ref()))?;
         // A signal ends the process, not one shard.
         match outcome {
             Err(error) if seqloom_terminal::signals::interrupted() => Err(error),

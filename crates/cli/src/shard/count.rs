@@ -25,8 +25,8 @@ use super::sealed::{SealedValues, write_sealed_values};
 use super::task::ShardTask;
 use crate::align::AlignArguments;
 use crate::align::memory::PROGRAM_BYTES;
-use crate::output::at_path;
 use crate::output::files::OutputFiles;
+use crate::output::read_error;
 use crate::output::run::{MIN_CHUNK_BYTES, Run, header_bytes};
 use crate::recalibration::Recalibration;
 
@@ -183,7 +183,7 @@ fn sum(folder: &RunFolder, backing: &Backing) -> seqloom_terminal::Result<Stored
 pub(super) fn report(folder: &RunFolder) -> seqloom_terminal::Result<PathBuf> {
     let description = folder.require(ShardTask::Table)?;
     let path = folder.file(&ShardTask::Table.name());
-    let file = std::fs::File::open(&path).map_err(at_path(&path))?;
+    let file = std::fs::File::open(&path).map_err(read_error(&path))?;
     let (_, sha256) = digest(&path)(&file)?;
     if description.files.iter().any(|it| it.sha256 != sha256) {
         let problem = "its SHA-256 differs".to_owned();
@@ -217,7 +217,7 @@ pub(super) fn applied_table(
     }
     let text = if requested.counts() {
         let path = report(&loaded.folder)?;
-        std::fs::read_to_string(&path).map_err(at_path(&path))?
+        std::fs::read_to_string(&path).map_err(read_error(&path))?
     } else {
         given_report(&loaded.folder, &loaded.align, &loaded.header, loaded.run.console)?
     };

@@ -15,6 +15,10 @@ pub(crate) enum ShardError {
     #[error("{} is damaged: {problem}; remove it and {}, and run {task} again", path.display(),
         description.display())]
     Damaged { task: String, path: PathBuf, description: PathBuf, problem: String },
+    /// The header of the output is not as the plan has it.
+    #[error("{} is damaged: its digest is not that of the plan; run `seqloom shard plan` again",
+        path.display())]
+    DamagedHeader { path: PathBuf },
     /// Somebody has published other bytes for the same task.
     #[error(
         "{} is there with other bytes than this process made for {task} (SHA-256 {theirs}, not \
@@ -42,7 +46,7 @@ impl RunError for ShardError {
         match self {
             // Its process may be running, or a file system may be slow to list its file.
             Self::NotDone { .. } => Class::System,
-            Self::Damaged { .. } => Class::Damaged,
+            Self::Damaged { .. } | Self::DamagedHeader { .. } => Class::Damaged,
             Self::Differs { .. } => Class::Bug,
             // To try again, on another node perhaps, is of no use.
             Self::OtherRun { .. }
@@ -56,6 +60,7 @@ impl RunError for ShardError {
         match self {
             Self::NotDone { path, .. }
             | Self::Damaged { path, .. }
+            | Self::DamagedHeader { path }
             | Self::Differs { path, .. }
             | Self::OtherRun { path }
             | Self::OtherProgram { path, .. }

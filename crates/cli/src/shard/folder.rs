@@ -32,7 +32,7 @@ use super::sealed::{hex, sealed, unsealed, unsealed_json};
 use super::task::ShardTask;
 use crate::align::opened::InputPart;
 use crate::identity::program;
-use crate::output::at_path;
+use crate::output::{read_error, write_error};
 
 /// First field of a description.
 const TASK_SCHEMA: &str = "seqloom shard task 1";
@@ -138,7 +138,7 @@ impl RunFolder {
     /// # Errors
     /// There is no head of a plan, or it is another version's.
     pub(crate) fn open_early(path: &Path) -> seqloom_terminal::Result<Self> {
-        let path = std::path::absolute(path).map_err(at_path(path))?;
+        let path = std::path::absolute(path).map_err(write_error(path))?;
         let (head_file, file) = (path.join(HEAD), path.join(PLAN));
         let no_plan = |problem| ShardError::NoPlan { path: file.clone(), problem };
         let head_bytes = fs::read(&head_file).map_err(|error| no_plan(error.to_string()))?;
@@ -176,8 +176,8 @@ impl RunFolder {
     /// A file that cannot be removed.
     pub(crate) fn remove(&self) -> seqloom_terminal::Result<()> {
         let plan = self.file(PLAN);
-        fs::remove_file(&plan).map_err(at_path(&plan))?;
-        Ok(fs::remove_dir_all(&self.path).map_err(at_path(&self.path))?)
+        fs::remove_file(&plan).map_err(write_error(&plan))?;
+        Ok(fs::remove_dir_all(&self.path).map_err(write_error(&self.path))?)
     }
 
     fn description_of(&self, task: ShardTask) -> PathBuf {
@@ -280,7 +280,7 @@ impl RunFolder {
             let path = self.file(&name);
             let (bytes, ours) = known.map_or_else(|| digest(&path)(file.file()), Ok)?;
             if !file.commit_new()? {
-                let theirs = File::open(&path).map_err(at_path(&path))?;
+                let theirs = File::open(&path).map_err(read_error(&path))?;
                 let (_, theirs) = digest(&path)(&theirs)?;
                 if theirs != ours {
                     let task = task.name();
@@ -324,7 +324,7 @@ fn shards_so_far(folder: &Path) -> seqloom_terminal::Result<Vec<PlannedShard>> {
         let bytes = match fs::read(&path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(shards),
-            Err(error) => return Err(at_path(&path)(error).into()),
+            Err(error) => return Err(read_error(&path)(error).into()),
         };
         let no_plan = |problem| ShardError::NoPlan { path: path.clone(), problem };
         shards.push(unsealed_json(&bytes).map_err(no_plan)?);
@@ -338,7 +338,7 @@ fn shards_so_far(folder: &Path) -> seqloom_terminal::Result<Vec<PlannedShard>> {
 pub(crate) fn make_folders(path: &Path) -> seqloom_terminal::Result<()> {
     for name in FOLDERS {
         let folder = path.join(name);
-        fs::create_dir_all(&folder).map_err(at_path(&folder))?;
+        fs::create_dir_all(&folder).map_err(write_error(&folder))?;
     }
     Ok(())
 }
@@ -349,8 +349,8 @@ pub(crate) fn make_folders(path: &Path) -> seqloom_terminal::Result<()> {
 /// It cannot be written.
 fn publish_text(path: &Path, text: &str) -> seqloom_terminal::Result<bool> {
     let file = AtomicFile::create(path)?;
-    file.file().write_all(text.as_bytes()).map_err(at_path(path))?;
-    file.file().write_all(b"\n").map_err(at_path(path))?;
+    file.file().write_all(text.as_bytes()).map_err(write_error(path))?;
+    file.file().write_all(b"\n").map_err(write_error(path))?;
     Ok(file.commit_new()?)
 }
 
@@ -385,7 +385,7 @@ pub(crate) fn digest(path: &Path) -> impl FnOnce(&File) -> seqloom_terminal::Res
         let (mut sha, mut offset) = (Sha256::new(), 0);
         let mut buffer = vec![0; DIGEST_BYTES];
         loop {
-            match file.read_at(&mut buffer, offset).map_err(at_path(path))? {
+            match file.read_at(&mut buffer, offset).map_err(read_error(path))? {
                 0 => return Ok((offset, hex(&sha.finalize()))),
                 count => {
                     sha.update(&buffer[..count]);

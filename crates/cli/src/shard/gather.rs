@@ -25,7 +25,7 @@ use crate::output::arguments::{OutputArguments, RunArguments};
 use crate::output::files::OutputFiles;
 use crate::output::run::{Run, header_bytes};
 use crate::output::summary::{Duplicates, Ingested, Summary};
-use crate::output::{at_path, stage_text};
+use crate::output::{read_error, stage_text, write_error};
 use crate::same_file::refuse_same_file;
 
 /// Memory of containers of CRAM as they are put together: usual ones, three times.
@@ -261,8 +261,8 @@ fn staged_report(
     }
     let made = super::count::report(folder)?;
     let file = AtomicFile::create(path)?;
-    let mut text = std::fs::File::open(&made).map_err(at_path(&made))?;
-    std::io::copy(&mut text, &mut file.file()).map_err(at_path(path))?;
+    let mut text = std::fs::File::open(&made).map_err(read_error(&made))?;
+    std::io::copy(&mut text, &mut file.file()).map_err(write_error(path))?;
     Ok(Some(file))
 }
 

@@ -22,7 +22,7 @@ use super::sealed::hex;
 use super::task::ShardTask;
 use crate::align::AlignArguments;
 use crate::align::memory::{MIN_STORE_BYTES, PROGRAM_BYTES, WORKER_BYTES};
-use crate::output::at_path;
+use crate::output::read_error;
 use crate::output::run::{Run, header_bytes};
 
 /// Name of the marks of a part inside their file.
@@ -73,10 +73,9 @@ pub(crate) fn check_files(
 /// It is not that of the plan.
 pub(crate) fn header(folder: &RunFolder) -> seqloom_terminal::Result<Header> {
     let path = folder.file(HEADER);
-    let bytes = std::fs::read(&path).map_err(at_path(&path))?;
+    let bytes = std::fs::read(&path).map_err(read_error(&path))?;
     if hex(&Sha256::digest(&bytes)) != folder.plan.header_sha256 {
-        let problem = "its digest is not that of the plan".to_owned();
-        return Err(ShardError::NoPlan { path, problem }.into());
+        return Err(ShardError::DamagedHeader { path }.into());
     }
     Ok(Header::decode(&bytes).map_err(Bug::new)?.0)
 }

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use super::folder::RunFolder;
 use super::sealed::hex;
 use super::task::ShardTask;
-use crate::output::at_path;
+use crate::output::read_error;
 
 /// Bytes read at a time.
 const READ_BYTES: usize = 4 << 20;
@@ -33,10 +33,10 @@ pub(super) fn read(
     let task = ShardTask::Finish(range);
     let description = folder.require(task)?;
     let path = folder.file(&format!("{}.bgzf", task.name()));
-    let mut piece = File::open(&path).map_err(at_path(&path))?;
+    let mut piece = File::open(&path).map_err(read_error(&path))?;
     let (mut sha, mut buffer) = (Sha256::new(), vec![0; READ_BYTES]);
     loop {
-        let count = piece.read(&mut buffer).map_err(at_path(&path))?;
+        let count = piece.read(&mut buffer).map_err(read_error(&path))?;
         if count == 0 {
             break;
         }

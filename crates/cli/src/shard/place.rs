@@ -23,9 +23,9 @@ use super::loaded::{header, planned_options, unless_done};
 use super::piece;
 use super::sealed::{hex, write_sealed};
 use super::task::ShardTask;
-use crate::output::at_path;
 use crate::output::files::OutputFiles;
 use crate::output::run::Run;
+use crate::output::{read_error, write_error};
 
 /// No page of a client is larger.
 const BLOCK_BYTES: u64 = 64 << 10;
@@ -65,7 +65,7 @@ pub(super) fn run(arguments: &RangeArguments, console: &Console) -> seqloom_term
     let path = folder.file(OUTPUT);
     let output = open(&path)?;
     let seams = copy(&folder, (range.index, place), (&output, &path), &run)?;
-    output.sync_data().map_err(at_path(&path))?;
+    output.sync_data().map_err(write_error(&path))?;
     let file = folder.create(task, "")?;
     write_sealed(&file, SEAMS, &seams.to_state())?;
     folder.publish(task, vec![file.into()], &clock)?;
@@ -77,7 +77,7 @@ pub(super) fn run(arguments: &RangeArguments, console: &Console) -> seqloom_term
 fn open(path: &Path) -> seqloom_terminal::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
-    Ok(options.open(path).map_err(at_path(path))?)
+    Ok(options.open(path).map_err(write_error(path))?)
 }
 
 /// Place of a range in the output: after the header and the ranges before it.
@@ -115,20 +115,20 @@ fn copy(
 ) -> seqloom_terminal::Result<Seams> {
     let blocks = blocks(&place);
     // A file with another name is an output that was gathered: nobody writes to it any more.
-    let is_gathered = output.metadata().map_err(at_path(path))?.nlink() > 1;
+    let is_gathered = output.metadata().map_err(read_error(path))?.nlink() > 1;
     let (mut front, mut back, mut at) = (Vec::new(), Vec::new(), place.start);
     piece::read(folder, range, |bytes| {
         let [before, inside, after] = split(bytes, at, &blocks);
         front.extend_from_slice(before);
         if !is_gathered {
-            output.write_all_at(inside, at + before.len() as u64).map_err(at_path(path))?;
+            output.write_all_at(inside, at + before.len() as u64).map_err(write_error(path))?;
         }
         back.extend_from_slice(after);
         at += bytes.len() as u64;
         let done = (at - place.start, Some(place.end - place.start));
         Ok(run.watch("place", done, 0)?)
     })?;
-    let ends_sha256 = ends_sha256(output, &blocks).map_err(at_path(path))?;
+    let ends_sha256 = ends_sha256(output, &blocks).map_err(write_error(path))?;
     Ok(Seams { front: front.into(), back: back.into(), ends_sha256 })
 }
 
@@ -177,7 +177,7 @@ pub(super) fn append(
     let seams: Seams = folder.read_sealed(task, "", SEAMS)?;
     let start = output.written_bytes();
     let blocks = blocks(&(start..start + piece::size_bytes(folder, range)?));
-    let placed = File::open(&path).map_err(at_path(&path))?;
+    let placed = File::open(&path).map_err(read_error(&path))?;
     let ends = ends_sha256(&placed, &blocks);
     if !ends.is_ok_and(|ends| ends == seams.ends_sha256) {
         let problem = format!("{} does not hold what it put there", path.display());

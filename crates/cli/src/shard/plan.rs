@@ -36,9 +36,9 @@ use crate::align::opened::{OpenLane, OpenLanes, Start};
 use crate::host;
 use crate::identity::program;
 use crate::output::arguments::bases;
-use crate::output::at_path;
 use crate::output::files::OutputFiles;
 use crate::output::run::Run;
+use crate::output::{read_error, write_error};
 
 /// Bases of reads whose ends are marked in one part, about.
 pub(super) const PART_BASES: u64 = 5_000_000_000;
@@ -133,7 +133,7 @@ pub(super) fn run(arguments: &PlanArguments, console: &Console) -> seqloom_termi
     }
     unsupported::refuse_options_of_gather(&arguments.align)?;
     unsupported::refuse_options(&arguments.align, WHO)?;
-    let folder = std::path::absolute(&arguments.folder).map_err(at_path(&arguments.folder))?;
+    let folder = std::path::absolute(&arguments.folder).map_err(write_error(&arguments.folder))?;
     let here = current_folder()?;
     let command = words_behind(2)?;
     let mut align = parsed(&command)?.align;
@@ -418,7 +418,7 @@ pub(super) fn existing(folder: &Path) -> seqloom_terminal::Result<Option<PlanFil
     let path = folder.join(PLAN);
     match std::fs::read(&path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(at_path(&path)(error).into()),
+        Err(error) => Err(write_error(&path)(error).into()),
         Ok(bytes) => {
             check_program(&path, &bytes)?;
             let plan = unsealed_json(&bytes).map(Some);
@@ -435,8 +435,8 @@ fn publish_json(path: &Path, value: &impl Serialize) -> seqloom_terminal::Result
 /// Publishes a file, which may be there with the same bytes.
 fn publish_bytes(path: &Path, bytes: &[u8]) -> seqloom_terminal::Result<()> {
     let file = AtomicFile::create(path)?;
-    file.file().write_all(bytes).map_err(at_path(path))?;
-    if !file.commit_new()? && std::fs::read(path).map_err(at_path(path))? != bytes {
+    file.file().write_all(bytes).map_err(write_error(path))?;
+    if !file.commit_new()? && std::fs::read(path).map_err(read_error(path))? != bytes {
         return Err(ShardError::OtherRun { path: path.to_owned() }.into());
     }
     Ok(())

@@ -25,8 +25,8 @@ use crate::align::lanes::LaneSpecs;
 use crate::align::{AlignArguments, checks};
 use crate::identity::other_program;
 use crate::output::arguments::RunArguments;
-use crate::output::at_path;
 use crate::output::resume::folder_of;
+use crate::output::write_error;
 
 /// Name of the command in refusals.
 const WHO: &str = "a run with --resume";
@@ -49,11 +49,11 @@ pub(crate) fn run(arguments: &AlignArguments, console: &Console) -> seqloom_term
     arguments.output.check_metrics()?;
     let mut machine = arguments.run.clone();
     if let Some(log) = machine.log.take() {
-        console.log_to(&log).map_err(at_path(&log))?;
+        console.log_to(&log).map_err(write_error(&log))?;
     }
     let kept = CheckpointFolder::open(&folder_of(&arguments.output.output)?)?;
     // Errors name files of the run directory by their whole path.
-    let folder = std::path::absolute(kept.path().join(RUN)).map_err(at_path(kept.path()))?;
+    let folder = std::path::absolute(kept.path().join(RUN)).map_err(write_error(kept.path()))?;
     if !folder.join(PLAN).exists() {
         clear(&folder)?;
     }
@@ -192,7 +192,9 @@ fn plan(
 /// plan removed: it may have had other options.
 fn clear(folder: &Path) -> seqloom_terminal::Result<()> {
     match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(at_path(folder)(error).into()),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(write_error(folder)(error).into())
+        }
         _ => Ok(()),
     }
 }
@@ -236,7 +238,7 @@ fn remove(file: &Path) -> seqloom_terminal::Result<()> {
     for path in [description.as_path(), file] {
         match fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(at_path(path)(error).into());
+                return Err(write_error(path)(error).into());
             }
             _ => {}
         }

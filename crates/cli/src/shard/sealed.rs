@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 
-use crate::output::at_path;
+use crate::output::write_error;
 
 /// Bytes as digits.
 pub(super) fn hex(bytes: &[u8]) -> String {
@@ -57,14 +57,14 @@ pub(super) fn write_sealed_values<T: Persist>(
     let mut checksum = crc32fast::Hasher::new();
     let mut write = |bytes: &[u8]| {
         checksum.update(bytes);
-        out.write_all(bytes).map_err(at_path(file.final_path()))
+        out.write_all(bytes).map_err(write_error(file.final_path()))
     };
     write(magic(kind).as_bytes())?;
     for value in values {
         write(&value?.to_state())?;
     }
     let checksum = checksum.finalize().to_state();
-    out.write_all(&checksum).and_then(|()| out.flush()).map_err(at_path(file.final_path()))?;
+    out.write_all(&checksum).and_then(|()| out.flush()).map_err(write_error(file.final_path()))?;
     Ok(())
 }
 
@@ -133,7 +133,7 @@ pub(super) fn write_sealed(
     value: &[u8],
 ) -> seqloom_terminal::Result<()> {
     let bytes = sealed(kind, value);
-    Ok(file.file().write_all(&bytes).map_err(at_path(file.final_path()))?)
+    Ok(file.file().write_all(&bytes).map_err(write_error(file.final_path()))?)
 }
 
 /// What a sealed JSON object begins with; digits of the SHA-256 of its other lines follow.

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::folder::{Condition, RunFolder};
 use super::task::ShardTask;
 use super::tasks;
-use crate::output::at_path;
+use crate::output::write_error;
 
 /// Options of `shard status`.
 #[derive(Debug, clap::Args)]
@@ -70,7 +70,7 @@ pub(super) fn run(arguments: &StatusArguments) -> seqloom_terminal::Result<()> {
     let lines: Vec<StatusLine> = tasks.iter().map(|(task, _)| line(&folder, *task)).collect();
     let mut out = std::io::stdout().lock();
     let mut print =
-        |text: String| writeln!(out, "{text}").map_err(at_path("standard output".as_ref()));
+        |text: String| writeln!(out, "{text}").map_err(write_error("standard output".as_ref()));
     if arguments.json {
         for line in &lines {
             print(serde_json::to_string(line).map_err(Bug::new)?)?;

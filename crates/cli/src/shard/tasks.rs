@@ -11,7 +11,7 @@ use super::folder::RunFolder;
 use super::loaded::planned_options;
 use super::task::ShardTask;
 use crate::align::memory::{MIN_STORE_BYTES, PROGRAM_BYTES, WORKER_BYTES};
-use crate::output::at_path;
+use crate::output::write_error;
 
 /// Options of `shard tasks`.
 #[derive(Debug, clap::Args)]
@@ -105,7 +105,7 @@ pub(super) fn run(arguments: &TasksArguments) -> seqloom_terminal::Result<()> {
             },
         };
         let line = serde_json::to_string(&line).map_err(Bug::new)?;
-        writeln!(out, "{line}").map_err(at_path("standard output".as_ref()))?;
+        writeln!(out, "{line}").map_err(write_error("standard output".as_ref()))?;
     }
     Ok(())
 }

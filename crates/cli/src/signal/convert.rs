@@ -20,7 +20,7 @@ use super::error::PassError;
 use super::join::{Unfit, join};
 use super::pass::Pass;
 use super::view::{report_repeated, rewrite};
-use crate::output::at_path;
+use crate::output::write_error;
 
 /// Arguments of `seqloom signal convert`.
 #[derive(Debug, clap::Args)]
@@ -125,7 +125,7 @@ fn to_fast5(
         pass.warn(&format!("FAST5 has no place for the {what}; it is left out"));
     }
     let file = AtomicFile::create(path).map_err(OutputError::from)?;
-    let write = |bytes: &[u8]| file.file().write_all(bytes).map_err(at_path(path));
+    let write = |bytes: &[u8]| file.file().write_all(bytes).map_err(write_error(path));
     write(&bytes)?;
     let mut written_bytes = bytes.len() as u64;
     let mut once = Deduplication::default();
@@ -162,7 +162,7 @@ fn to_fast5(
         start => start?,
     };
     write(&bytes)?;
-    file.file().write_all_at(&start, 0).map_err(at_path(path))?;
+    file.file().write_all_at(&start, 0).map_err(write_error(path))?;
     pass.wrote(written_bytes + bytes.len() as u64);
     pass.publish(Publication { outputs: vec![file], ..Publication::default() })
 }

@@ -21,7 +21,7 @@ use seqloom_terminal::{Console, signals};
 
 use super::arguments::RunArguments;
 use super::error::{LostReads, PassError, StrictFault};
-use crate::output::at_path;
+use crate::output::write_error;
 
 /// Most faults that are reported one by one; all are counted, and `--lost` has them all.
 const MAX_TOLD: u64 = 100;
@@ -229,7 +229,7 @@ impl<'a> Pass<'a> {
         let file = AtomicFile::create(path).map_err(OutputError::from)?;
         let mut text = b"file\tread_id\tbyte\treason\n".to_vec();
         text.extend_from_slice(&lock(&self.lost));
-        file.file().write_all(&text).map_err(at_path(path))?;
+        file.file().write_all(&text).map_err(write_error(path))?;
         Ok(Some(file))
     }
 

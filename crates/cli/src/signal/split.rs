@@ -23,7 +23,7 @@ use super::arguments::{Format, FormatArguments, LosslessArguments, RunArguments}
 use super::error::PassError;
 use super::join::without_auxiliary_unless;
 use super::pass::{Pass, RecordSink};
-use crate::output::at_path;
+use crate::output::{read_error, write_error};
 
 /// Ways to split that want no table, so that options of the table would have no effect.
 const NO_TABLE: [&str; 3] = ["groups", "reads", "files"];
@@ -165,14 +165,14 @@ fn bad_table(path: &Path, error: &DemuxError) -> seqloom_terminal::Error {
 /// Makes the folder; what is in one that is there must not be mixed with what we write. What runs
 /// that were killed have left is removed.
 fn make_folder(path: &Path) -> seqloom_terminal::Result<()> {
-    fs::create_dir_all(path).map_err(at_path(path))?;
+    fs::create_dir_all(path).map_err(write_error(path))?;
     let folder = path.display();
     if let Some(busy) = remove_leftovers(path).map_err(OutputError::from)? {
         let text = format!("{folder} is in use: another split writes to {}", busy.display());
         return Err(UsageError(text).into());
     }
-    if let Some(entry) = fs::read_dir(path).map_err(at_path(path))?.next() {
-        let name = entry.map_err(at_path(path))?.file_name();
+    if let Some(entry) = fs::read_dir(path).map_err(read_error(path))?.next() {
+        let name = entry.map_err(read_error(path))?.file_name();
         let text = format!("{folder} is not empty: {} is in it", Path::new(&name).display());
         return Err(UsageError(text).into());
     }
