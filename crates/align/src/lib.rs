@@ -4,8 +4,8 @@
 //! [`ingest::run`] is the flow; it takes blocks from `seqloom_io::reads`, cuts them into batches
 //! and cohorts ([`CohortCutter`]), drives an [`engine`] and hands packed templates to an
 //! [`ingest::BatchSink`]. [`scan()`] cuts without aligning, for runs of several processes. An
-//! engine searches a loaded [`index`] by [`search`]. These four are rooms; the rest is listed
-//! here, in the order in which reads meet it.
+//! engine searches a loaded [`index`] by [`search`]. These four are public modules; the rest is
+//! listed here, in the order in which reads meet it.
 //!
 //! The index of a reference, and what shows whether it is whole:
 //!

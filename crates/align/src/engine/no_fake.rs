@@ -13,7 +13,7 @@ impl FromStr for FakeOptions {
     type Err = EngineError;
 
     fn from_str(_: &str) -> Result<Self, EngineError> {
-        let text = "this program has no engine but 'bwa': one that does not align is of its tests";
+        let text = "this program was built without the engine 'fake', which tests have";
         Err(EngineError::Option(text.to_owned()))
     }
 }

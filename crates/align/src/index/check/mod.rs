@@ -155,8 +155,10 @@ pub fn check(prefix: &Path) -> Result<IndexInfo, IndexError> {
     let annotation = read_text(&paths.ann(), read_ann)?;
     read_text(&paths.amb(), |input| read_amb(input, &annotation))?;
     let is_alt = match File::open(paths.alt()) {
-        Ok(_) => read_text(&paths.alt(), |input| read_alt(input, &annotation))?,
-        Err(_) => vec![false; annotation.sequences.len()],
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            vec![false; annotation.sequences.len()]
+        }
+        _ => read_text(&paths.alt(), |input| read_alt(input, &annotation))?,
     };
     let pac = Pac::open(&paths, annotation.bases)?;
     let bwt = Bwt::open(&paths, annotation.bases)?;
