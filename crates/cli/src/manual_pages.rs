@@ -9,7 +9,7 @@ use seqloom_terminal::error::Bug;
 use seqloom_terminal::{Console, print};
 
 use crate::options_page;
-use crate::output::{at_path, stage_text};
+use crate::output::{stage_text, write_error};
 
 /// How to cite the program, and what it is built on.
 const CITATION: &str = include_str!("../../../CITATION.cff");
@@ -62,7 +62,7 @@ pub(crate) fn manual(
     console: &Console,
 ) -> seqloom_terminal::Result<()> {
     let folder = &arguments.folder;
-    std::fs::create_dir_all(folder).map_err(at_path(folder))?;
+    std::fs::create_dir_all(folder).map_err(write_error(folder))?;
     command.build();
     if arguments.markdown {
         let path = folder.join("options.md");

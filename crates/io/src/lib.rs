@@ -43,7 +43,7 @@ mod spooled;
 mod sys;
 pub mod text;
 
-/// The door by which both come in.
+/// Readers of reads and of alignments.
 pub use input::{
     alignments,
     error::InputError,
@@ -54,7 +54,7 @@ pub use input::{
 /// Reads of FASTQ, FASTA and unaligned BAM and CRAM, claimed in chunks by many workers.
 pub use reads::{Fetch, FetchScratch, InputBlock, ReadSource, ReadsError, SourceOptions};
 
-/// Alignments of BAM and SAM, likewise.
+/// Alignments of BAM, SAM and CRAM, likewise.
 pub use alignments::{AlignmentError, AlignmentOptions, AlignmentScratch, AlignmentSource};
 
 /// Regions of a sorted file of alignments.

@@ -1,7 +1,7 @@
 //! `seqloom prep`: aligned reads to sorted, duplicate-marked, indexed BAM in one pass.
 //!
-//! [`run`] is the whole flow: open the input, share out the memory, ingest through the steps into
-//! partitions, resolve duplicates, finish partitions in order.
+//! [`run`] opens the input and shares out the memory, [`flow::prepare`] ingests through the steps
+//! into partitions and runs the pipeline, [`make`] gives the output its name.
 
 pub(crate) mod arguments;
 mod flow;
@@ -17,7 +17,8 @@ use seqloom_terminal::Console;
 
 use crate::output::resume::Kept;
 
-/// Opens input and output, makes the output, and closes or advises about what `--resume` keeps.
+/// Opens input and output and makes the output. What `--resume` keeps is removed then, or, after a
+/// failure, named.
 pub(crate) fn run(arguments: &PrepArguments, console: &Console) -> seqloom_terminal::Result<()> {
     if arguments.run.quiet {
         console.be_quiet();

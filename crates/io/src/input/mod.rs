@@ -1,5 +1,5 @@
-//! The door by which inputs come in: files and pipes, read by many workers at once and without one
-//! that feeds the others.
+//! Readers of inputs: files and pipes, read by many workers at once and without one that feeds the
+//! others.
 //!
 //! * Open (`raw`, `reader`, `decode`): an input's first bytes name its compression.
 //! * Claim (`claim`, `window`, `look_ahead`): of a plain or BGZF file whoever is next takes a

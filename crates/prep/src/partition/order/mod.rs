@@ -3,8 +3,8 @@
 //!
 //! Every order is total: what an order leaves equal stays in input order, which the record ordinal
 //! says. That makes the sorted stream a function of the records alone. The orders are those of
-//! the field's referees, down to their ties: samtools 1.16.1 (`samtools sort`, `samtools sort -n`)
-//! and Picard 2.27.5 (`SortSam`), both checked by running them.
+//! samtools (`samtools sort`, `samtools sort -n`) and Picard (`SortSam`), down to their ties, in the
+//! versions of docs/referees.md, which tests run.
 
 mod keys;
 pub(crate) mod natural;
@@ -28,8 +28,8 @@ pub enum SortOrder {
     /// FLAG, MAPQ, reference and position of the mate, TLEN. Position does not count for records
     /// without a reference.
     CoordinatePicard,
-    /// `samtools sort -n`: names in natural order ([`natural::compare`]), then which read of the
-    /// template it is (FLAG 0xC0 as a number).
+    /// `samtools sort -n` of 1.24: names in natural order ([`natural::compare`]), then which read
+    /// of the template it is (FLAG 0xC0 as a number), then primary, supplementary, secondary.
     QueryName,
     /// Picard's `SortSam SORT_ORDER=queryname`: names by bytes, then paired before unpaired, the
     /// first read before the second, forward before reverse, primary before secondary before
