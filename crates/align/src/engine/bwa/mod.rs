@@ -30,6 +30,7 @@ mod certified;
 mod chain;
 mod cigar;
 mod context;
+mod differences;
 mod emission;
 mod extend;
 mod float;

@@ -17,6 +17,9 @@ const FROM_INSERTION: u8 = 2;
 const DELETION_GOES_ON: u8 = FROM_DELETION << 2;
 const INSERTION_GOES_ON: u8 = FROM_INSERTION << 4;
 
+/// Codes of bases, of N and of a gap; a power of two.
+const CODES: usize = 8;
+
 /// A column: the cell up and to the left, and a deletion that ends there.
 #[derive(Debug, Clone, Copy)]
 struct Column {
@@ -30,8 +33,8 @@ pub(in super::super) struct Global {
     columns: Vec<Column>,
     /// Bits of each cell of the band, row by row.
     moves: Vec<u8>,
-    /// Scores of the query's bases against each base of the target.
-    profile: [Vec<i32>; 4],
+    /// Scores of all codes against each base.
+    scores: [[i32; CODES]; 4],
 }
 
 /// A cell as it was left.
@@ -56,7 +59,7 @@ impl Global {
         self.moves.clear();
         self.moves.resize(row_cells * target.len(), 0);
         for (row, &base) in target.iter().enumerate() {
-            self.row(row, base, [query.len(), band, row_cells], settings);
+            self.row(row, base, query, [band, row_cells], settings);
         }
         self.path([query.len(), target.len()], band, row_cells, cigar);
         self.columns[query.len()].diagonal
@@ -75,27 +78,31 @@ impl Global {
         };
         self.columns.clear();
         self.columns.extend((0..=query.len()).map(column));
-        for (base, scores) in (0..).zip(&mut self.profile) {
-            scores.clear();
-            scores.extend(query.iter().map(|&code| settings.score(code, base)));
-        }
+        let scores = |base| std::array::from_fn(|code| settings.score(code as u8, base));
+        self.scores = [0, 1, 2, 3].map(scores);
     }
 
-    fn row(&mut self, row: usize, base: u8, sizes: [usize; 3], settings: &Settings) {
-        let [length, band, row_cells] = sizes;
+    fn row(
+        &mut self,
+        row: usize,
+        base: u8,
+        query: &[u8],
+        [band, row_cells]: [usize; 2],
+        settings: &Settings,
+    ) {
         let gaps = &settings.gaps;
-        let (begin, end) = (row.saturating_sub(band), (row + band + 1).min(length));
+        let (begin, end) = (row.saturating_sub(band), (row + band + 1).min(query.len()));
         let mut left = if begin == 0 {
             -(gaps.open_deletion + gaps.extend_deletion * (row as i32 + 1))
         } else {
             LOWEST
         };
         let mut insertion = LOWEST;
-        let scores = &self.profile[usize::from(base & 3)][begin..end];
+        let scores = self.scores[usize::from(base & 3)];
         let moves = &mut self.moves[row * row_cells..][..end - begin];
         let columns = &mut self.columns[begin..end];
-        for ((column, &score), moves) in columns.iter_mut().zip(scores).zip(moves) {
-            let matched = column.diagonal + score;
+        for ((column, &code), moves) in columns.iter_mut().zip(&query[begin..end]).zip(moves) {
+            let matched = column.diagonal + scores[usize::from(code) % CODES];
             let cell = cell(matched, column.deletion, insertion, settings);
             *column = Column { diagonal: left, deletion: cell.deletion };
             (left, insertion, *moves) = (cell.best, cell.insertion, cell.moves);

@@ -2,11 +2,13 @@
 //!
 //! A region has ends and a score, but no path. It is found by a global alignment of the two
 //! intervals within a band that is as narrow as the score allows (`mem_reg2aln`); most need none,
-//! since with equal lengths and few points lost there can be no gap. On the reverse strand both are
+//! since with equal lengths and few points lost there can be no gap that pays. On the reverse strand both are
 //! reversed first, so that a gap that fits several places is leftmost on the forward strand.
 
 pub(super) mod global;
 pub(super) mod md;
+
+use std::ops::Range;
 
 use seqloom_format::bam::cigar;
 
@@ -57,13 +59,21 @@ impl Tracer {
         reference: &Reference<'_>,
         settings: &Settings,
     ) -> bool {
-        if !self.load(read, region, reference) {
-            return false;
-        }
-        // Here bwa takes every other letter for N.
-        self.query.iter_mut().for_each(|code| *code = (*code).min(UNKNOWN));
+        let Some(span) = self.begin(region, reference) else { return false };
+        let on_reverse = reference.is_reverse(region.reference_start);
         let widest = settings.band << 2;
         let mut band = first_band(region, settings);
+        if band.min(widest) == 0 && span.len() as i64 == region.reference_span() {
+            // No band that follows is wider, whatever the score.
+            let query = &read[span];
+            reference.window(region.reference_start, region.reference_end, &mut self.target);
+            self.cigar.push(operation(query.len(), MATCH));
+            self.md_nm.find_straight(query, &self.target, on_reverse);
+            return true;
+        }
+        self.load(&read[span], region, reference);
+        // Here bwa takes every other letter for N.
+        self.query.iter_mut().for_each(|code| *code = (*code).min(UNKNOWN));
         let mut last = i32::MIN;
         for _ in 0..MOST_BANDS {
             band = band.min(widest);
@@ -75,7 +85,6 @@ impl Tracer {
             last = score;
             band <<= 1;
         }
-        let on_reverse = reference.is_reverse(region.reference_start);
         self.md_nm.find(&self.cigar, &self.query, &self.target, on_reverse);
         true
     }
@@ -89,70 +98,69 @@ impl Tracer {
         reference: &Reference<'_>,
         settings: &Settings,
     ) -> Option<i32> {
-        self.load(read, region, reference).then(|| self.align(band, settings))
+        let span = self.begin(region, reference)?;
+        self.load(&read[span], region, reference);
+        Some(self.align(band, settings))
     }
 
-    /// The bases of both intervals, reversed on the reverse strand.
-    fn load(&mut self, read: &[u8], region: &Region, reference: &Reference<'_>) -> bool {
+    /// The bases of the read that a region has, if it has a path. The path is empty.
+    fn begin(&mut self, region: &Region, reference: &Reference<'_>) -> Option<Range<usize>> {
         let Region { reference_start: start, reference_end: end, .. } = *region;
         let crosses = !reference.is_reverse(start) && reference.is_reverse(end - 1);
         let span = region.read_start as usize..region.read_end as usize;
         self.cigar.clear();
-        if span.is_empty() || start >= end || crosses {
-            return false;
-        }
+        (!span.is_empty() && start < end && !crosses).then_some(span)
+    }
+
+    /// Takes the bases of both intervals, reversed on the reverse strand.
+    fn load(&mut self, query: &[u8], region: &Region, reference: &Reference<'_>) {
+        let Region { reference_start: start, reference_end: end, .. } = *region;
         reference.window(start, end, &mut self.target);
         self.query.clear();
-        self.query.extend_from_slice(&read[span]);
+        self.query.extend_from_slice(query);
         if reference.is_reverse(start) {
             self.query.reverse();
             self.target.reverse();
         }
-        true
     }
 
     /// Aligns within a band, and returns the score.
     fn align(&mut self, band: i32, settings: &Settings) -> i32 {
         let Self { query, target, global, cigar, .. } = self;
         let sequences = [&query[..], target];
+        let straight = (query.len() == target.len()).then(|| settings.score_of(query, target));
+        // What a path with gaps has to score.
+        let better = straight.map_or(i32::MIN, |score| score + 1);
         let widest = inner_band(sequences, band, settings);
-        let mut band = match least_band(sequences, settings) {
-            _ if band == 0 && query.len() == target.len() => 0,
-            Some(least) => least.min(widest),
-            None => widest,
+        let mut needed = match straight {
+            Some(_) if band == 0 => 0,
+            _ if !settings.only_matches_score() => widest,
+            Some(_) => farthest(sequences, better, settings).min(widest),
+            None => widest.min(query.len().abs_diff(target.len()) + 3),
         };
         loop {
             cigar.clear();
-            if band == 0 {
+            if let Some(score) = straight.filter(|_| needed == 0) {
                 cigar.push(operation(query.len(), MATCH));
-                return settings.score_of(query, target);
+                return score;
             }
+            let band = needed;
             let score = global.align(sequences, band, settings, cigar);
-            let needed = farthest(sequences, score, settings).min(widest);
+            needed = farthest(sequences, score.max(better), settings).min(widest);
             if band >= needed {
                 return score;
             }
-            band = needed;
         }
     }
-}
-
-/// The band in which the best path is looked for first, if scores bound it; 0 if the best path is
-/// known to have no gap.
-fn least_band(sequences: [&[u8]; 2], settings: &Settings) -> Option<usize> {
-    let [query, target] = sequences;
-    let is_bound = settings.only_matches_score();
-    is_bound.then(|| match query.len().abs_diff(target.len()) {
-        0 => farthest(sequences, settings.score_of(query, target), settings),
-        apart => apart + 3,
-    })
 }
 
 /// How far from the first diagonal a path may come, one way or the other, that scores so much or
 /// more: gaps cost, and bases in insertions match nothing.
 ///
 /// So that a path within that band, if it scores so much, is the best of any wider band; and so is
-/// the one that is taken of equal ones, since all of them are in the band.
+/// the one that is taken of equal ones, since all of them are in the band. The path without a gap
+/// is taken if none with gaps scores more: at each of its cells a gap that ends there scores no
+/// more than the match, and of equal ones the match is taken.
 fn farthest([query, target]: [&[u8]; 2], score: i32, settings: &Settings) -> usize {
     let gaps = &settings.gaps;
     // Penalties may be as large as 32 bits hold.

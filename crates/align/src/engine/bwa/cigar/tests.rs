@@ -5,6 +5,7 @@ use proptest::test_runner::TestRunner;
 use seqloom_testkit::genome::{Contig, Genome};
 
 use super::super::certified_tests::{Dice, turned};
+use super::super::differences::differences;
 use super::super::oracle::Compared;
 use super::super::oracle::emit::{self, region_at};
 use super::super::oracle::index::Options;
@@ -95,6 +96,34 @@ fn narrow_bands_have_the_paths_of_wide_ones() {
             assert_eq!((found, cigar), (score, expected), "{query:?} {target:?} {band} {at}");
         }
     });
+}
+
+/// A gap pays if its path scores one more than that without: of equal ones bwa takes the latter.
+#[test]
+fn a_gap_is_taken_if_it_scores_more() {
+    let t = |mismatch_penalty: i32, changes: usize, has_gap: bool| {
+        let options = BwaOptions { mismatch_penalty: Some(mismatch_penalty), ..<_>::default() };
+        let options = options.library().unwrap();
+        let settings = Settings::of(options.get());
+        // Runs of one letter: a base further on, they differ where one changes.
+        let runs: Vec<u8> = (0..=changes).flat_map(|at| [(at % 4) as u8; 5]).collect();
+        let mut dice = Dice(11);
+        let [front, back] = [(); 2].map(|()| (0..40).map(|_| dice.below(4) as u8).collect());
+        let [front, back]: [Vec<u8>; 2] = [front, back];
+        let last = &runs[runs.len() - 1..];
+        let query = [&front[..], &runs, &back].concat();
+        let target = [&front[..], &runs[1..], last, &back].concat();
+        assert_eq!(differences(&query, &target).count(), changes);
+        let (score, expected) = emit::global(&query, &target, 100, &options);
+        assert_eq!(expected.len() > 1, has_gap, "{mismatch_penalty} {changes}");
+        let mut tracer = Tracer { query, target, ..Tracer::default() };
+        let found = tracer.align(100, &settings);
+        assert_eq!((found, tracer.cigar), (score, expected), "{mismatch_penalty} {changes}");
+    };
+    t(4, 3, false);
+    t(4, 4, true);
+    t(3, 3, false);
+    t(3, 4, true);
 }
 
 /// A genome of three sequences, of which the second is nearly the first, reverse-complemented.
