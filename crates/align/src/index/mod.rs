@@ -75,6 +75,7 @@ pub use kmer_table::KmerTable;
 pub(crate) use kmer_table::{short_suffixes, symbol};
 pub use loaded::{IndexSource, Loaded};
 pub use packed::CODE;
+pub(crate) use packed::code;
 pub(crate) use parts::IndexView;
 pub use parts::{Block, IndexParts, Sequence};
 pub use without_alt::WithoutAlt;

@@ -1,7 +1,7 @@
 //! Bases packed two bits each: reads, and windows of the genome on either strand.
 
 use super::prefetch::prefetch;
-use crate::index::CODE;
+use crate::index::code;
 
 /// Bases in a word.
 pub const WORD_BASES: usize = 32;
@@ -25,20 +25,21 @@ impl Bases {
         self.words.clear();
         self.length = ascii.len();
         let mut all_known = 0;
-        let mut number = |letters: &[u8]| {
-            letters.iter().fold(0, |number, &letter| {
-                let code = CODE[usize::from(letter)];
-                all_known |= code;
-                number << 2 | u64::from(code & 3)
-            })
+        let mut word = |letters: &[u8; WORD_BASES]| {
+            let mut codes = [0; WORD_BASES];
+            for (place, &letter) in codes.iter_mut().zip(letters) {
+                *place = code(letter);
+                all_known |= *place;
+            }
+            word_of(&codes)
         };
-        let (whole, rest) = ascii.as_chunks::<WORD_BASES>();
-        for chunk in whole {
-            // Four numbers, none of which waits for another.
-            self.words.push(chunk.chunks(8).fold(0, |word, eight| word << 16 | number(eight)));
-        }
+        let (whole, rest) = ascii.as_chunks();
+        self.words.extend(whole.iter().map(&mut word));
         if !rest.is_empty() {
-            self.words.push(number(rest) << (2 * (WORD_BASES - rest.len())));
+            // Zeros, as after every read.
+            let mut letters = [b'A'; WORD_BASES];
+            letters[..rest.len()].copy_from_slice(rest);
+            self.words.push(word(&letters));
         }
         all_known < 4
     }
@@ -184,6 +185,18 @@ impl Genome<'_> {
     }
 }
 
+/// The word of 32 codes, of which it has the lowest two bits.
+#[inline(always)]
+fn word_of(codes: &[u8; WORD_BASES]) -> u64 {
+    codes.as_chunks::<8>().0.iter().fold(0, |word, &eight| {
+        // Eight bytes into as many times two bits, by two, four and eight.
+        let bits = u64::from_be_bytes(eight) & 0x0303_0303_0303_0303;
+        let bits = (bits | bits >> 6) & 0x000F_000F_000F_000F;
+        let bits = (bits | bits >> 12) & 0x0000_00FF_0000_00FF;
+        word << 16 | (bits | bits >> 24) & 0xFFFF
+    })
+}
+
 /// The 32 bases of a word as codes 0 to 3.
 #[inline(always)]
 pub(crate) fn codes_of(word: u64) -> [u8; WORD_BASES] {
@@ -276,8 +289,27 @@ mod tests {
     }
 
     #[test]
+    fn reads_are_packed_letter_by_letter() {
+        for length in 0..100 {
+            let codes: Vec<u8> = (0..length).map(|at: u32| (at * at / 3 % 4) as u8).collect();
+            let words: Vec<u64> = codes
+                .chunks(WORD_BASES)
+                .map(|some| {
+                    let number = some.iter().fold(0, |word, &code| word << 2 | u64::from(code));
+                    number << (2 * (WORD_BASES - some.len()))
+                })
+                .collect();
+            assert_eq!(bases(&codes), Bases { words, length: codes.len() });
+        }
+    }
+
+    #[test]
     fn unknown_bases_are_refused() {
-        assert!(!Bases::default().take_read(b"ACGN"));
-        assert!(Bases::default().take_read(b"acgt"));
+        assert!(Bases::default().take_read(&b"acgt".repeat(20)));
+        for at in 0..70 {
+            let mut letters = vec![b'C'; 70];
+            letters[at] = b'N';
+            assert!(!Bases::default().take_read(&letters), "{at}");
+        }
     }
 }

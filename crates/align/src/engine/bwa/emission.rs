@@ -17,7 +17,7 @@ use super::reference::Reference;
 use super::regions::mark::{MarkScratch, mark_primary};
 use super::regions::{MateDistance, Region};
 use super::rescue::{Rescue, RescueScratch};
-use super::seed::code_of;
+use super::seed::append_codes;
 use super::settings::Settings;
 use crate::engine::{EngineReads, Ordinals, Origin, RecordSink};
 
@@ -55,7 +55,7 @@ impl BatchCodes {
         self.codes.clear();
         self.ends.clear();
         for read in reads.pairs.iter().flatten().chain(&reads.singles) {
-            self.codes.extend(read.bases.iter().map(|&letter| code_of(letter)));
+            append_codes(read.bases, &mut self.codes);
             self.ends.push(self.codes.len());
         }
     }

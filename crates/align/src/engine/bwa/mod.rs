@@ -222,7 +222,7 @@ impl BwaEngine {
         let context = Context { settings: &self.settings, reference: &reference };
         let append_codes = |number: usize| {
             let bases: &[u8] = all[number].bases;
-            move |out: &mut Vec<u8>| out.extend(bases.iter().map(|&letter| seed::code_of(letter)))
+            move |out: &mut Vec<u8>| seed::append_codes(bases, out)
         };
         extender.clear(all.len());
         let Some(limits) = ChainLimits::of(&self.settings) else { return };

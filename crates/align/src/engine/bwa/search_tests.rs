@@ -14,6 +14,12 @@ struct Bench {
     searches: Searches,
 }
 
+fn codes_of(read: &[u8]) -> Vec<u8> {
+    let mut codes = Vec::new();
+    seed::append_codes(read, &mut codes);
+    codes
+}
+
 impl Bench {
     /// The rows with which searches begin are the table's.
     fn new(indexed: &Indexed, options: &BwaOptions) -> Self {
@@ -32,10 +38,9 @@ impl Bench {
     /// Compares the chains of all reads. Says how many there are.
     fn compare(&mut self, reads: &[Vec<u8>]) -> usize {
         let Self { engine, library, searches } = self;
-        let codes_of = |read: &Vec<u8>| read.iter().map(|&letter| seed::code_of(letter)).collect();
         let mut count = 0;
         for reads in reads.chunks(library::KERNEL_READS) {
-            let codes: Vec<Vec<u8>> = reads.iter().map(codes_of).collect();
+            let codes: Vec<Vec<u8>> = reads.iter().map(|read| codes_of(read)).collect();
             let bases = reads.iter().map(Vec::len).sum();
             library.make_room(&engine.library.index, &engine.library.options, bases).unwrap();
             let expected =
@@ -289,8 +294,7 @@ fn chains_are_those_of_reads_alone() {
     let mut bench = Bench::new(&Indexed::new(&genome), &BwaOptions::default());
     let reads = reads_at(&mut dice, &genome, &spots, 200);
     let chains = |bench: &mut Bench, reads: &[Vec<u8>]| -> Vec<Vec<FilteredChain>> {
-        let codes: Vec<Vec<u8>> =
-            reads.iter().map(|read| read.iter().map(|&b| seed::code_of(b)).collect()).collect();
+        let codes: Vec<Vec<u8>> = reads.iter().map(|read| codes_of(read)).collect();
         own_chains(&bench.engine, &mut bench.searches, reads, &codes)
     };
     let together = chains(&mut bench, &reads);

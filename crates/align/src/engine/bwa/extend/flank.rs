@@ -57,7 +57,8 @@ impl Flank<'_> {
         let gaps = &settings.gaps;
         let reach = self.seed_score - gaps.open_insertion;
         let in_band = reach <= gaps.extend_insertion.saturating_mul(self.band + 1);
-        in_band && self.query.iter().all(|&code| code < 4)
+        // In one loop without an end in between.
+        in_band && self.query.iter().fold(0, |all, &code| all | code) < 4
     }
 
     /// The largest score that can be, and the number of the last row or column.

@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use super::super::differences::differences;
 use super::super::settings::Settings;
 use super::dispatch::{KernelKind, Kernels};
 use super::flank::{Extension, Flank, inner_band};
@@ -178,24 +179,24 @@ enum Diagonal {
 /// Rows of the diagonal that count as one step.
 const STEP_ROWS: usize = 8;
 
-/// Looks along the diagonal.
+/// Looks along the diagonal, where a match adds to the score.
 fn diagonal(flank: &Flank<'_>, band: i32, settings: &Settings) -> Diagonal {
     let Flank { query, target, seed_score, .. } = *flank;
     let (mut score, mut mismatches, mut first, mut known) = (seed_score, 0, query.len(), true);
-    let mut rows = 0;
-    for (row, (&code, &base)) in query.iter().zip(target).enumerate() {
-        if code != base {
-            known &= code < 4;
-            if mismatches == 0 {
-                first = row;
-            }
-            mismatches += 1;
+    let (mut after, mut rows) = (0, query.len().min(target.len()));
+    for row in differences(query, target) {
+        let code = query[row];
+        known &= code < 4;
+        if mismatches == 0 {
+            first = row;
         }
-        score += settings.score(code, base);
+        mismatches += 1;
+        score += (row - after) as i32 * settings.matching + settings.score(code, target[row]);
+        after = row + 1;
         if score <= 0 {
+            rows = row;
             break;
         }
-        rows = row + 1;
     }
     let is_whole = rows == query.len();
     if is_whole && known && mismatches <= 1 && no_gap_pays(flank, [first as i32, band], settings) {

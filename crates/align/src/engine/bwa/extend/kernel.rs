@@ -83,8 +83,9 @@ pub(super) fn extend<Score: LaneScore, const LANES: usize>(
     scratch: &mut LaneScratch<Score, LANES>,
     out: &mut Vec<Extension>,
 ) {
-    let inputs = load(flanks, settings, scratch);
-    let progress = if flanks.iter().all(|flank| flank.is_plain(settings)) {
+    let are_plain = flanks.iter().all(|flank| flank.is_plain(settings));
+    let inputs = load(flanks, are_plain, settings, scratch);
+    let progress = if are_plain {
         matrix::<Score, LANES, false>(scratch, &inputs, settings)
     } else {
         matrix::<Score, LANES, true>(scratch, &inputs, settings)
@@ -96,6 +97,7 @@ pub(super) fn extend<Score: LaneScore, const LANES: usize>(
 #[inline(always)]
 fn load<Score: LaneScore, const LANES: usize>(
     flanks: &[Flank<'_>],
+    are_plain: bool,
     settings: &Settings,
     scratch: &mut LaneScratch<Score, LANES>,
 ) -> LaneInputs<Score, LANES> {
@@ -117,7 +119,7 @@ fn load<Score: LaneScore, const LANES: usize>(
     scratch.is_last.resize(columns + 1, false);
     let [mismatch, unknown] = [-settings.mismatch_score, -UNKNOWN_SCORE].map(Score::new);
     for (lane, flank) in flanks.iter().enumerate() {
-        let is_plain = flank.is_plain(settings);
+        let is_plain = are_plain || flank.is_plain(settings);
         for (column, &code) in scratch.columns.iter_mut().zip(flank.query) {
             column.query.0[lane] = Score::index(if code < 4 { code.into() } else { UNKNOWN });
             if !is_plain {

@@ -203,7 +203,7 @@ impl LibraryBatch {
         let mut codes = Vec::new();
         for (at, read) in reads.pairs.iter().flatten().chain(&reads.singles).enumerate() {
             codes.clear();
-            codes.extend(read.bases.iter().map(|&letter| super::super::seed::code_of(letter)));
+            super::super::seed::append_codes(read.bases, &mut codes);
             self.put_bases(at, &codes)?;
             if let Some(qualities) = read.qualities {
                 let Slot { read, .. } = self.slot(at)?;

@@ -11,7 +11,7 @@ pub(crate) use seeds::{RESEEDED_BASES, SeedInterval, SeedSearch};
 pub(crate) use smems::{CollectedSmems, Kmers, Smem, SmemSearch};
 
 use crate::engine::bwa::settings::GAP;
-use crate::index::{CODE, IndexParts, KmerTable};
+use crate::index::{IndexParts, KmerTable, code};
 use crate::search::rows::{Interval, Rows};
 
 /// The index that searches read: the BWT, and the k-mer table at which they start.
@@ -33,7 +33,11 @@ impl<'a> SearchIndex<'a> {
     }
 }
 
-/// The code that bwa has for a letter: 0 to 3 for bases, 4 for others, and 5 for a gap.
-pub(super) fn code_of(letter: u8) -> u8 {
-    if letter == b'-' { GAP } else { CODE[usize::from(letter)] }
+/// Appends the codes that bwa has for letters: 0 to 3 for bases, 4 for others, and 5 for a gap.
+pub(super) fn append_codes(letters: &[u8], out: &mut Vec<u8>) {
+    let start = out.len();
+    out.resize(start + letters.len(), 0);
+    for (place, &letter) in out[start..].iter_mut().zip(letters) {
+        *place = if letter == b'-' { GAP } else { code(letter) };
+    }
 }
