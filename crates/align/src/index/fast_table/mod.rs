@@ -99,16 +99,31 @@ impl FastTable {
         &self.kmer_table
     }
 
-    /// Whether the [`SEED_BASES`] bases at `place` of `T` occur more than once. They must be on
-    /// one strand.
+    /// Whether the [`SEED_BASES`] bases at each of `count` places of `T`, 1 to 64, from `place` on
+    /// occur more than once; the first in the lowest bit. They must be on one strand.
     #[inline]
     #[must_use]
-    pub(crate) fn is_repeated(&self, place: u64) -> bool {
-        let forward = self.forward_place(place);
-        self.repeated[(forward >> 6) as usize] >> (forward & 63) & 1 != 0
+    pub(crate) fn repeated(&self, place: u64, count: usize) -> u64 {
+        let unused = 64 - count as u32;
+        let first = self.forward_place(place);
+        if place < self.bases {
+            self.repeated_forward(first) << unused >> unused
+        } else {
+            // In the other order.
+            let last = first + 1 - count as u64;
+            (self.repeated_forward(last) << unused).reverse_bits()
+        }
     }
 
-    /// Where [`FastTable::is_repeated`] looks, to be fetched ahead.
+    /// Bits of 64 places of the forward strand; zeros after the last.
+    #[inline]
+    fn repeated_forward(&self, place: u64) -> u64 {
+        let (at, shift) = ((place >> 6) as usize, (place & 63) as u32);
+        let next = self.repeated.get(at + 1).copied().unwrap_or(0);
+        self.repeated[at] >> shift | next.checked_shl(64 - shift).unwrap_or(0)
+    }
+
+    /// Where [`FastTable::repeated`] looks, to be fetched ahead.
     #[inline]
     #[must_use]
     pub(crate) fn repeated_entry(&self, place: u64) -> &u64 {

@@ -60,7 +60,18 @@ proptest! {
         for (place, kmer) in text.windows(SEED_BASES).enumerate() {
             let on_one_strand = place + SEED_BASES <= codes.len() || place >= codes.len();
             if on_one_strand {
-                prop_assert_eq!(table.is_repeated(place as u64), seen[kmer] > 1, "{}", place);
+                prop_assert_eq!(table.repeated(place as u64, 1), u64::from(seen[kmer] > 1));
+            }
+        }
+        // Many at once, up to the end of each strand.
+        for strand in [0, codes.len()] {
+            for first in strand..(strand + codes.len() + 1).saturating_sub(SEED_BASES) {
+                let after = (strand + codes.len() + 1 - SEED_BASES - first).min(64);
+                for count in [1, after / 2, after].into_iter().filter(|&count| count > 0) {
+                    let bit = |at: usize| table.repeated((first + at) as u64, 1) << at;
+                    let expected = (0..count).fold(0, |bits, at| bits | bit(at));
+                    prop_assert_eq!(table.repeated(first as u64, count), expected);
+                }
             }
         }
         let kmer_table = table.kmer_table();

@@ -210,11 +210,8 @@ impl CertifiedPath {
 
     /// Which k-mers of a read of `length` bases on the diagonal from `position` are repeated.
     fn repeated(&self, position: u64, length: usize) -> KmerFlags {
-        let mut flags = KmerFlags::default();
-        for at in 0..=length - SEED_BASES {
-            flags.set(at, self.table.is_repeated(position + at as u64));
-        }
-        flags
+        let kmers = length - SEED_BASES + 1;
+        KmerFlags::of(kmers, |first, count| self.table.repeated(position + first as u64, count))
     }
 
     /// Searches for k-mers over mismatches that occur; takes back the regions of reads that have

@@ -85,8 +85,8 @@ impl CertifiedPath {
             return;
         }
         let region = self.extend(read, &scratch.window, spot, &scratch.mismatches);
-        let repeated = |at: usize| self.table.is_repeated(spot.position + at as u64);
-        let unique = rules::seeds_are_unique(&scratch.mismatches, read.len(), repeated);
+        let repeated = self.repeated(spot.position, read.len());
+        let unique = rules::seeds_are_unique(&scratch.mismatches, read.len(), &repeated);
         scratch.known[number] = region.filter(|_| unique);
         scratch.verdicts[number] = CertifiedOutcome::Certified;
         if scratch.known[number].is_none() {

@@ -5,7 +5,7 @@
 
 use crate::engine::bwa::chain::occurrences::ChainLimits;
 use crate::engine::bwa::options::BwaOptions;
-use crate::engine::bwa::seed::{RESEEDED_BASES, segments};
+use crate::engine::bwa::seed::{KmerFlags, RESEEDED_BASES, segments};
 use crate::engine::bwa::settings::{GapPenalties, SeedOptions, Settings};
 use crate::index::SEED_BASES;
 
@@ -109,7 +109,7 @@ impl Scoring {
 pub(super) fn seeds_are_unique(
     mismatches: &[usize],
     length: usize,
-    repeated: impl Fn(usize) -> bool,
+    repeated: &KmerFlags,
 ) -> bool {
     let segment_is_unique = |[start, end]: [usize; 2]| {
         if end - start < SEED_BASES {
@@ -117,15 +117,15 @@ pub(super) fn seeds_are_unique(
         }
         let last = end - SEED_BASES;
         if end - start < RESEEDED_BASES {
-            return (start..=last).any(|at| !repeated(at));
+            return !repeated.all(start..last + 1);
         }
         let middle = start.midpoint(end);
         let first_over = (middle + 1).saturating_sub(SEED_BASES).max(start);
-        (first_over..=middle.min(last)).all(|at| !repeated(at))
+        !repeated.any(first_over..middle.min(last) + 1)
     };
     let third_round_is_unique = |start: usize| {
         let covered = start..start + THIRD_ROUND_BASES;
-        mismatches.iter().any(|at| covered.contains(at)) || !repeated(start) || !repeated(start + 1)
+        !repeated.all(start..start + 2) || mismatches.iter().any(|at| covered.contains(at))
     };
     segments(mismatches, length).all(segment_is_unique)
         && (0..length / THIRD_ROUND_BASES).all(|i| third_round_is_unique(i * THIRD_ROUND_BASES))

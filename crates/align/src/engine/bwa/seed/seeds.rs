@@ -18,6 +18,8 @@
 //! Of other reads nothing is known but the SMEMs, which are the seeds of round 1: all
 //! that rounds 2 and 3 require is searched for.
 
+use std::ops::Range;
+
 use super::SearchIndex;
 use super::diagonal::{DiagonalFacts, KmerFlags, segments};
 use super::longest_match::LongestMatch;
@@ -152,10 +154,16 @@ impl<'a> SeedSearch<'a> {
         self.known.as_ref().is_none_or(covers)
     }
 
-    /// Whether k-mer `at` may occur elsewhere than on the diagonal.
+    /// Whether all of these k-mers may occur elsewhere than on the diagonal.
     #[inline]
-    fn may_occur(&self, at: usize) -> bool {
-        self.known.as_ref().is_none_or(|known| known.repeated.get(at))
+    fn all_may_occur(&self, kmers: Range<usize>) -> bool {
+        self.known.as_ref().is_none_or(|known| known.repeated.all(kmers))
+    }
+
+    /// Whether any of them may.
+    #[inline]
+    fn any_may_occur(&self, kmers: Range<usize>) -> bool {
+        self.known.as_ref().is_none_or(|known| known.repeated.any(kmers))
     }
 
     /// What occurs as `rows` says.
@@ -186,7 +194,7 @@ impl<'a> SeedSearch<'a> {
         let lies_in = |found: &Smem| found.bases[0] <= start && end <= found.bases[1];
         if end - start < SEED_BASES || self.crossing.iter().any(|(_, found)| lies_in(found)) {
             self.round = Round::First(number + 1);
-        } else if (start..=end - SEED_BASES).all(|at| self.may_occur(at)) {
+        } else if self.all_may_occur(start..end - SEED_BASES + 1) {
             self.state = SeedState::LongestMatch(LongestMatch::backwards(end, start, 1));
         } else {
             self.seeds.push(SeedInterval { bases: [start, end], rows: None });
@@ -211,7 +219,7 @@ impl<'a> SeedSearch<'a> {
         let bases = self.options.least_bases;
         let first = (middle + 1).saturating_sub(bases);
         let last = middle.min(self.read.len() - bases);
-        if (first..=last).any(|at| self.may_occur(at)) {
+        if self.any_may_occur(first..last + 1) {
             let least = seed.occurrences() + 1;
             let likely = self.known.is_some();
             let kmers = Kmers { bases, positions: [first, last] };
@@ -224,7 +232,7 @@ impl<'a> SeedSearch<'a> {
         let end = from + self.options.third_bases();
         if end > self.read.len() || self.options.third_below == 0 {
             self.round = Round::Done;
-        } else if self.may_occur(from) && self.may_occur(from + 1) {
+        } else if self.all_may_occur(from..from + 2) {
             self.state = SeedState::LongestMatch(LongestMatch::forwards(from, end, 1));
         } else {
             if !self.lies_elsewhere([from, end]) {
@@ -284,11 +292,11 @@ fn flags(
     let mut flags = repeated;
     for &at in mismatches {
         let first = (at + 1).saturating_sub(SEED_BASES);
-        (first..=at.min(length - SEED_BASES)).for_each(|kmer| flags.set(kmer, false));
+        flags.set(first..at.min(length - SEED_BASES) + 1, false);
     }
     for (_, found) in crossing {
         let [start, end] = found.bases;
-        (start..=end - SEED_BASES).for_each(|kmer| flags.set(kmer, true));
+        flags.set(start..end - SEED_BASES + 1, true);
     }
     flags
 }
