@@ -83,6 +83,8 @@ pub(crate) struct SeedSearch<'a> {
     /// How many of them are of round 1, once that is over.
     first_seeds: usize,
     round: Round,
+    /// Whether the last match that round 3 searched for occurs too often to be a seed.
+    is_frequent: bool,
     state: SeedState<'a>,
     /// The tables are not of this index.
     pub(crate) gave_up: bool,
@@ -97,6 +99,8 @@ enum Round {
     Second(usize),
     /// From this base on.
     Third(usize),
+    /// Likewise, of the shortest seed on the diagonal, how often it occurs.
+    ThirdHere(usize),
     /// How far a frequent match from this base reaches.
     ThirdLongest(usize),
     Done,
@@ -134,6 +138,7 @@ impl<'a> SeedSearch<'a> {
             seeds,
             first_seeds: 0,
             round: Round::First(0),
+            is_frequent: false,
             state: SeedState::None,
             gave_up: false,
         };
@@ -179,7 +184,7 @@ impl<'a> SeedSearch<'a> {
                 Round::First(number) => self.first_round(number),
                 Round::Second(number) => self.second_round(number),
                 Round::Third(from) => self.third_round(from),
-                Round::ThirdLongest(_) | Round::Done => return,
+                Round::ThirdHere(_) | Round::ThirdLongest(_) | Round::Done => return,
             }
         }
     }
@@ -195,7 +200,8 @@ impl<'a> SeedSearch<'a> {
         if end - start < SEED_BASES || self.crossing.iter().any(|(_, found)| lies_in(found)) {
             self.round = Round::First(number + 1);
         } else if self.all_may_occur(start..end - SEED_BASES + 1) {
-            self.state = SeedState::LongestMatch(LongestMatch::backwards(end, start, 1));
+            // What occurs once is on the diagonal alone.
+            self.state = SeedState::LongestMatch(LongestMatch::backwards(end, start, 2));
         } else {
             self.seeds.push(SeedInterval { bases: [start, end], rows: None });
             self.round = Round::First(number + 1);
@@ -233,7 +239,15 @@ impl<'a> SeedSearch<'a> {
         if end > self.read.len() || self.options.third_below == 0 {
             self.round = Round::Done;
         } else if self.all_may_occur(from..from + 2) {
-            self.state = SeedState::LongestMatch(LongestMatch::forwards(from, end, 1));
+            let is_here = self.known.is_some() && !self.lies_elsewhere([from, end]);
+            // Backwards is the shorter way, if it is the last.
+            let longest = if is_here && !self.is_frequent {
+                self.round = Round::ThirdHere(from);
+                LongestMatch::backwards(end, from, 2)
+            } else {
+                LongestMatch::forwards(from, end, 1)
+            };
+            self.state = SeedState::LongestMatch(longest);
         } else {
             if !self.lies_elsewhere([from, end]) {
                 self.seeds.push(SeedInterval { bases: [from, end], rows: None });
@@ -248,15 +262,31 @@ impl<'a> SeedSearch<'a> {
         let (at, rows) = (longest.at(), longest.rows());
         match self.round {
             Round::First(number) => {
-                let bases = self.segment(number);
-                self.gave_up = bases.is_none_or(|[start, _]| at != start);
-                self.seeds.extend(bases.map(|bases| self.seed(bases, rows)));
+                if let Some(bases) = self.segment(number) {
+                    self.take_here(bases, &longest);
+                }
                 self.round = Round::First(number + 1);
+            }
+            Round::ThirdHere(from) => {
+                let end = from + self.options.third_bases();
+                if at > from || rows.count < self.options.third_below {
+                    self.take_here([from, end], &longest);
+                    self.round = Round::Third(end);
+                } else if end == self.read.len() {
+                    self.round = Round::Done;
+                } else {
+                    self.is_frequent = true;
+                    self.round = Round::ThirdLongest(from);
+                    let (limit, least) = (self.read.len(), self.options.third_below);
+                    let longest = LongestMatch::forwards(from, limit, least);
+                    self.state = SeedState::LongestMatch(longest);
+                }
             }
             Round::Third(from) if at < from + self.options.third_bases() => {
                 self.round = Round::Third(from + self.options.third_bases());
             }
             Round::Third(from) if rows.count < self.options.third_below => {
+                self.is_frequent = false;
                 self.take_third([from, at], rows);
             }
             Round::Third(_) if at == self.read.len() => self.round = Round::Done,
@@ -270,6 +300,14 @@ impl<'a> SeedSearch<'a> {
             Round::ThirdLongest(from) => self.take_third([from, at + 1], longest.longer()),
             Round::Second(_) | Round::Done => {}
         }
+    }
+
+    /// A seed on the diagonal, which was searched for backwards: if its start was not reached, it
+    /// occurs nowhere else.
+    fn take_here(&mut self, bases: [usize; 2], longest: &LongestMatch) {
+        let is_alone = longest.at() > bases[0];
+        self.gave_up = is_alone && longest.longer().count == 0;
+        self.seeds.push(SeedInterval { bases, rows: (!is_alone).then_some(longest.rows()) });
     }
 
     /// A seed of round 3, if it occurs.
