@@ -19,6 +19,11 @@ impl Interval {
     pub fn of_kmer(table: &KmerTable, number: usize) -> Self {
         Self { first: table.first_row(number), count: table.occurrences(number) }
     }
+
+    /// Whether all rows of another are among its rows.
+    pub(crate) fn contains(&self, other: Self) -> bool {
+        self.first <= other.first && other.first + other.count <= self.first + self.count
+    }
 }
 
 /// A bi-interval: the rows of a string, and the first one of its reverse complement.

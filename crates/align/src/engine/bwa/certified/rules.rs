@@ -106,11 +106,7 @@ impl Scoring {
 ///   less than 20 times, and from past its end again. What covers a mismatch occurs 0 times at
 ///   20 bases, and is no seed. In a segment, if one of the two k-mers of 19 in the 20 bases
 ///   occurs once, the 20 bases do. In both cases it ends at `x + 20`.
-pub(super) fn seeds_are_unique(
-    mismatches: &[usize],
-    length: usize,
-    repeated: &KmerFlags,
-) -> bool {
+pub(super) fn seeds_are_unique(mismatches: &[usize], length: usize, repeated: &KmerFlags) -> bool {
     let segment_is_unique = |[start, end]: [usize; 2]| {
         if end - start < SEED_BASES {
             return true;

@@ -1,12 +1,14 @@
 //! From the seeds of many reads to their chains: where each seed occurs.
 
+use std::ops::Range;
+
 use super::build::{Chains, Seed};
 use crate::engine::bwa::order::tree::Tree;
 use crate::engine::bwa::seed::SeedInterval;
 use crate::engine::bwa::settings::Settings;
 use crate::index::IndexView;
 use crate::search::lockstep::{self, Search};
-use crate::search::rows::{Rows, Walk};
+use crate::search::rows::{Interval, Rows, Walk};
 
 /// The position of a row of the suffix array (`bwt_sa`): a walk to the next sampled row.
 #[derive(Debug, Clone, Copy)]
@@ -81,7 +83,7 @@ impl Occurrences {
 
     /// Adds the rows of a read's seeds, which are in bwa's order.
     pub(crate) fn add_all(&mut self, seeds: &[SeedInterval], limits: ChainLimits) {
-        for rows in seeds.iter().filter_map(|seed| seed.rows) {
+        for (rows, _) in lookups(seeds, limits).filter(|(_, lookup)| lookup.is_new) {
             let taken = taken(rows.count, limits.most_occurrences);
             let walks = taken.map(|at| Walk { row: rows.first + at, steps: 0 });
             self.searches.extend(walks.map(|walk| Locate { walk, position: 0 }));
@@ -106,6 +108,7 @@ impl Occurrences {
         let Self { searches, tree } = self;
         chains.clear();
         chains.repetitive = repetitive(read.seeds, read.length, limits.most_occurrences);
+        let (first, mut lookups) = (*next, lookups(read.seeds, limits));
         for seed in read.seeds {
             let (read_start, length) =
                 (seed.bases[0] as i32, (seed.bases[1] - seed.bases[0]) as i32);
@@ -114,13 +117,13 @@ impl Occurrences {
                 let placed = Seed { reference_start, read_start, length, score: length };
                 chains.add(tree, index, limits.band, placed);
             };
-            if seed.rows.is_none() {
+            let Some((_, lookup)) = seed.rows.and_then(|_| lookups.next()) else {
                 add(read.position + seed.bases[0] as u64);
                 continue;
-            }
-            let count = taken(seed.occurrences(), limits.most_occurrences).len();
-            searches[*next..*next + count].iter().for_each(|search| add(search.position));
-            *next += count;
+            };
+            let places = &searches[first + lookup.places.start..first + lookup.places.end];
+            places.iter().for_each(|search| add(search.position));
+            *next = (*next).max(first + lookup.places.end);
         }
         chains.settle(tree);
     }
@@ -138,6 +141,40 @@ impl ChainLimits {
     pub(crate) fn rows_of(&self, seeds: &[SeedInterval]) -> u64 {
         seeds.iter().map(|seed| seed.occurrences().min(self.most_occurrences)).sum()
     }
+}
+
+/// Where the places of a seed are among those that are looked up for its read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Lookup {
+    places: Range<usize>,
+    /// They are not those of a seed before, or some of these.
+    is_new: bool,
+}
+
+/// The rows of a read's seeds, which are in bwa's order, and how they are looked up. Of seeds that
+/// begin at one base the shortest comes first; the rows of the others are among its rows.
+fn lookups(
+    seeds: &[SeedInterval],
+    limits: ChainLimits,
+) -> impl Iterator<Item = (Interval, Lookup)> {
+    let most = limits.most_occurrences;
+    let mut next = 0;
+    // The start of the last seed that had all of its rows looked up, its rows and places.
+    let mut wider: Option<(usize, Interval, usize)> = None;
+    let rows = seeds.iter().filter_map(|seed| Some((seed.bases[0], seed.rows?)));
+    rows.map(move |(start, rows)| {
+        let shared = wider.filter(|(of, wider, _)| *of == start && wider.contains(rows));
+        let count = taken(rows.count, most).len();
+        let (first, is_new) = match shared {
+            Some((_, wider, at)) => (at + (rows.first - wider.first) as usize, false),
+            None => (next, true),
+        };
+        if is_new {
+            next += count;
+            wider = (rows.count <= most).then_some((start, rows, first));
+        }
+        (rows, Lookup { places: first..first + count, is_new })
+    })
 }
 
 /// A read whose seeds are known.
@@ -175,7 +212,6 @@ fn repetitive(seeds: &[SeedInterval], length: usize, most: u64) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::search::rows::Interval;
     use proptest::prelude::*;
 
     /// As bwa counts them.
@@ -202,6 +238,37 @@ mod tests {
 
     fn seed(bases: [usize; 2], count: u64) -> SeedInterval {
         SeedInterval { bases, rows: Some(Interval { first: 0, count }) }
+    }
+
+    #[test]
+    fn rows_of_seeds_that_begin_at_one_base_are_looked_up_once() {
+        let t = |seeds: &[([usize; 2], [u64; 2])], expected: &[(Range<usize>, bool)]| {
+            let seed = |&(bases, [first, count]): &([usize; 2], [u64; 2])| {
+                let rows = (count > 0).then_some(Interval { first, count });
+                SeedInterval { bases, rows }
+            };
+            let seeds: Vec<_> = seeds.iter().map(seed).collect();
+            let limits = ChainLimits { band: 100, most_occurrences: 10 };
+            let found: Vec<_> =
+                lookups(&seeds, limits).map(|(_, lookup)| (lookup.places, lookup.is_new)).collect();
+            assert_eq!(found, expected, "{seeds:?}");
+        };
+        t(&[([0, 20], [50, 4]), ([0, 30], [51, 3])], &[(0..4, true), (1..4, false)]);
+        t(&[([0, 20], [50, 4]), ([0, 20], [50, 4])], &[(0..4, true), (0..4, false)]);
+        t(&[([0, 20], [50, 4]), ([1, 30], [51, 3])], &[(0..4, true), (4..7, true)]);
+        // What no search finds: rows that are not among those of the shorter one.
+        t(&[([0, 20], [50, 4]), ([0, 30], [51, 4])], &[(0..4, true), (4..8, true)]);
+        t(&[([0, 20], [50, 4]), ([0, 30], [49, 2])], &[(0..4, true), (4..6, true)]);
+        // Of one that is too frequent not all rows are there.
+        t(&[([0, 20], [50, 10]), ([0, 30], [52, 3])], &[(0..10, true), (2..5, false)]);
+        t(&[([0, 20], [50, 11]), ([0, 30], [52, 3])], &[(0..10, true), (10..13, true)]);
+        // One on the diagonal alone has no rows, and one between others changes nothing.
+        t(
+            &[([0, 20], [50, 4]), ([0, 25], [50, 0]), ([0, 30], [53, 1])],
+            &[(0..4, true), (3..4, false)],
+        );
+        let three = [([0, 20], [50, 4]), ([0, 30], [51, 3]), ([0, 40], [53, 1])];
+        t(&three, &[(0..4, true), (1..4, false), (3..4, false)]);
     }
 
     proptest! {
