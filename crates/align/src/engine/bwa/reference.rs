@@ -61,19 +61,58 @@ impl Reference<'_> {
 
     /// Appends the bases, as codes 0 to 3, of a window of one strand to `out`.
     pub(super) fn append(&self, start: i64, end: i64, out: &mut Vec<u8>) {
+        self.append_words([start, end], |word| word, out);
+    }
+
+    /// As [`Reference::append`], the last base first: the bases of the other strand, complemented.
+    pub(super) fn append_backwards(&self, start: i64, end: i64, out: &mut Vec<u8>) {
+        let doubled = 2 * self.bases as i64;
+        self.append_words([doubled - end, doubled - start], |word| !word, out);
+    }
+
+    #[inline(always)]
+    fn append_words(&self, [start, end]: [i64; 2], of: impl Fn(u64) -> u64, out: &mut Vec<u8>) {
         let genome = self.genome();
         let (mut at, end) = (start as u64, end as u64);
         while at < end {
             let count = WORD_BASES.min((end - at) as usize);
-            out.extend_from_slice(&codes_of(genome.word(at, count))[..count]);
+            out.extend_from_slice(&codes_of(of(genome.word(at, count)))[..count]);
             at += count as u64;
         }
     }
+}
 
-    /// As [`Reference::append`], the last base first.
-    pub(super) fn append_backwards(&self, start: i64, end: i64, out: &mut Vec<u8>) {
-        let from = out.len();
-        self.append(start, end, out);
-        out[from..].reverse();
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn windows_are_read_either_way(
+            packed in proptest::collection::vec(any::<u8>(), 1..40),
+            on_reverse in any::<bool>(),
+            ends in [0_i64..160, 0..160],
+        ) {
+            let bases = 4 * packed.len() as i64;
+            let reference =
+                Reference { packed: &packed, bases: bases as u64, sequences: &[], names: &[] };
+            let strand = if on_reverse { bases } else { 0 };
+            let mut ends = ends.map(|end| strand + end % (bases + 1));
+            ends.sort_unstable();
+            let code = |place: i64| {
+                let forward = reference.forward(place);
+                let code = packed[forward as usize / 4] >> (6 - 2 * (forward % 4)) & 3;
+                if on_reverse { 3 - code } else { code }
+            };
+            let mut expected: Vec<u8> = (ends[0]..ends[1]).map(code).collect();
+            let mut found = Vec::new();
+            reference.window(ends[0], ends[1], &mut found);
+            prop_assert_eq!(&found, &expected);
+            found.clear();
+            reference.append_backwards(ends[0], ends[1], &mut found);
+            expected.reverse();
+            prop_assert_eq!(&found, &expected);
+        }
     }
 }

@@ -23,6 +23,15 @@ pub(super) struct FlankStart {
     pub(super) is_right: bool,
 }
 
+impl FlankStart {
+    /// Bases of the reference that an extension over so many bases of the read may reach, in twice
+    /// the band, too.
+    pub(super) fn reach(&self, bases: i32, settings: &Settings) -> i64 {
+        let band = inner_band([bases, self.clip, self.band.saturating_mul(2)], settings);
+        i64::from(bases) + i64::from(band.max(0))
+    }
+}
+
 /// A flank, by where its bases are.
 #[derive(Debug, Clone)]
 struct StoredFlank {

@@ -284,7 +284,7 @@ impl Extender {
             seed_extension.start(&seed, chain, settings);
             if seed.read_start > 0 {
                 let start_at = seed_extension.flank(false, settings);
-                let reach = i64::from(seed.read_start) + 2 * i64::from(settings.band);
+                let reach = start_at.reach(seed.read_start, settings);
                 let start = chain.window[0].max(seed.reference_start - reach);
                 let query =
                     |out: &mut Vec<u8>| out.extend(codes[..seed.read_start as usize].iter().rev());
@@ -311,7 +311,7 @@ impl Extender {
             let (end, place) = ((seed.read_start + seed.length) as usize, seed.reference_end());
             if end < codes.len() {
                 let start_at = seed_extension.flank(true, settings);
-                let reach = (codes.len() - end) as i64 + 2 * i64::from(settings.band);
+                let reach = start_at.reach((codes.len() - end) as i32, settings);
                 let stop = chain.window[1].min(place + reach);
                 let query = |out: &mut Vec<u8>| out.extend_from_slice(&codes[end..]);
                 let target = |out: &mut Vec<u8>| reference.append(place, stop, out);
