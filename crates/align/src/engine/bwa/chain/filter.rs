@@ -108,6 +108,9 @@ impl Filter {
     ) -> &[ChosenChain] {
         self.chains.clear();
         self.chains.extend(chains);
+        if self.rank_two(options) {
+            return self.take(options.most_over_others);
+        }
         self.rank(options.least_weight);
         self.compare(options);
         for &rank in &self.staying {
@@ -116,6 +119,30 @@ impl Filter {
             }
         }
         self.take(options.most_over_others)
+    }
+
+    /// Ranks the two heaviest chains, where all others are dropped: all overlap the first, and are
+    /// much lighter. False if that is not so, or the second may be another by the order of equals.
+    fn rank_two(&mut self, options: &FilterOptions) -> bool {
+        let Self { chains, ranked, .. } = self;
+        let numbered = || chains.iter().copied().enumerate();
+        let weight = |&(_, chain): &(usize, WeighedChain)| chain.weight;
+        let Some((heaviest, chain)) = numbered().max_by_key(weight) else { return false };
+        let others = || numbered().filter(|&(number, _)| number != heaviest);
+        let Some((second, next)) = others().max_by_key(weight) else { return false };
+        if others().filter(|(_, it)| it.weight == next.weight).count() > 1 {
+            return false;
+        }
+        let is_shadowed = |it: &WeighedChain| overlaps(it, &chain, options);
+        let drops_others = next.weight >= options.least_weight
+            && is_much_lighter(next.weight, chain.weight, options)
+            && others().all(|(_, it)| it.weight < options.least_weight || is_shadowed(&it));
+        if drops_others {
+            ranked.clear();
+            ranked.push(Ranked { chain, number: heaviest, kept: Kept::NoOverlap, first: 1 });
+            ranked.push(Ranked { chain: next, number: second, kept: Kept::Shadowed, first: -1 });
+        }
+        drops_others
     }
 
     /// Puts the chains that are not too light in order.
@@ -231,11 +258,56 @@ mod tests {
     fn chains() -> impl Strategy<Value = Vec<(Vec<Seed>, bool)>> {
         let chain = (seeds(), proptest::bool::weighted(0.2));
         // Many of the same weight and span.
-        let copied = (chain, 1_usize..6);
+        let copied = (chain, prop_oneof![Just(1), 1_usize..6]);
         let some = proptest::collection::vec(copied, 0..25);
-        some.prop_map(|some| {
-            some.into_iter().flat_map(|(chain, times)| std::iter::repeat_n(chain, times)).collect()
+        // And one that is longer than all.
+        let long = (proptest::bool::ANY, any::<prop::sample::Index>(), 40..320);
+        (some, long).prop_map(|(some, (is_there, at, length))| {
+            let repeated = |(chain, times)| std::iter::repeat_n(chain, times);
+            let mut all: Vec<(Vec<Seed>, bool)> = some.into_iter().flat_map(repeated).collect();
+            if is_there {
+                let seed = Seed { reference_start: 400, read_start: 0, length, score: length };
+                all.insert(at.index(all.len() + 1), (vec![seed], false));
+            }
+            all
         })
+    }
+
+    #[test]
+    fn two_chains_are_ranked_where_all_others_are_dropped() {
+        let options = Settings::of(Options::new().unwrap().get()).filter;
+        let t = |chains: &[[i32; 3]], expected: Option<[usize; 2]>| {
+            let chain = |&[weight, start, end]: &[i32; 3]| WeighedChain {
+                weight,
+                start,
+                end,
+                is_alt: false,
+            };
+            let mut filter =
+                Filter { chains: chains.iter().map(chain).collect(), ..Filter::default() };
+            let found = filter.rank_two(&options);
+            let ranked: Vec<_> = filter.ranked.iter().map(|it| it.number).collect();
+            assert_eq!(found.then_some(ranked), expected.map(Vec::from), "{chains:?}");
+        };
+        t(&[], None);
+        t(&[[100, 0, 100]], None);
+        t(&[[100, 0, 100], [49, 0, 49]], Some([0, 1]));
+        t(&[[49, 0, 49], [100, 0, 100]], Some([1, 0]));
+        t(&[[20, 0, 20], [49, 0, 49], [100, 0, 100], [30, 50, 80]], Some([2, 1]));
+        // Not much lighter: by half, and by twice the least seed.
+        t(&[[100, 0, 100], [50, 0, 50]], None);
+        t(&[[76, 0, 76], [37, 0, 37]], Some([0, 1]));
+        t(&[[75, 0, 75], [37, 0, 37]], Some([0, 1]));
+        t(&[[58, 0, 58], [20, 0, 20]], Some([0, 1]));
+        t(&[[57, 0, 57], [20, 0, 20]], None);
+        // By half within the first, and by a base fewer.
+        t(&[[100, 0, 100], [49, 76, 124], [20, 90, 110]], Some([0, 1]));
+        t(&[[100, 0, 100], [49, 76, 124], [20, 91, 111]], None);
+        // Of two equal ones either may be the second; of others that does not matter.
+        t(&[[100, 0, 100], [49, 0, 49], [49, 9, 58]], None);
+        t(&[[49, 0, 49], [49, 9, 58], [100, 0, 100]], None);
+        t(&[[100, 0, 100], [49, 0, 49], [20, 9, 29], [20, 0, 20]], Some([0, 1]));
+        t(&[[100, 0, 100], [100, 0, 100], [20, 9, 29]], None);
     }
 
     proptest! {
