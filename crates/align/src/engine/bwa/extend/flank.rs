@@ -52,11 +52,12 @@ impl Flank<'_> {
         self.target.len().min(self.query.len().saturating_add(self.band.max(0) as usize))
     }
 
-    /// Whether all bases are known, and the first row is no wider than the band.
+    /// Whether all bases are known, and the row above the first ends within the band of the first.
     pub(super) fn is_plain(&self, settings: &Settings) -> bool {
         let gaps = &settings.gaps;
         let reach = self.seed_score - gaps.open_insertion;
-        let in_band = reach <= gaps.extend_insertion.saturating_mul(self.band + 1);
+        let in_band = reach <= gaps.extend_insertion.saturating_mul(self.band + 1)
+            || self.query.len() as i64 <= i64::from(self.band) + 1;
         // In one loop without an end in between.
         in_band && self.query.iter().fold(0, |all, &code| all | code) < 4
     }

@@ -129,7 +129,8 @@ impl Flanks {
         order.sort_unstable();
         for some in order.chunk_by(|a, b| a.0.kind == b.0.kind) {
             let kind = some[0].0.kind;
-            for some in some.chunks(kernels.lanes(kind)) {
+            // Those that are left over are the ones that end first.
+            for some in some.rchunks(kernels.lanes(kind)) {
                 self.extend_together(some, kind, kernels, settings);
             }
         }

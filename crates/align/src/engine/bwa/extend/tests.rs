@@ -117,8 +117,14 @@ fn extensions_are_those_of_the_library_for_every_width() {
                         let own = KernelKind::of(&cases[*at].flank(clip, &settings), &settings);
                         own <= kind
                     };
-                    let chosen: Vec<usize> = (0..cases.len()).filter(of_size).collect();
-                    for chosen in chosen.chunks(kernels.lanes(kind)) {
+                    let mut chosen: Vec<usize> = (0..cases.len()).filter(of_size).collect();
+                    // By themselves, so that both bodies are compared.
+                    let is_plain =
+                        |at: &usize| cases[*at].flank(clip, &settings).is_plain(&settings);
+                    chosen.sort_by_key(is_plain);
+                    let lanes = kernels.lanes(kind);
+                    let alike = chosen.chunk_by(|one, next| is_plain(one) == is_plain(next));
+                    for chosen in alike.flat_map(|some| some.chunks(lanes)) {
                         let flanks: Vec<_> =
                             chosen.iter().map(|&at| cases[at].flank(clip, &settings)).collect();
                         let mut found = Vec::new();
