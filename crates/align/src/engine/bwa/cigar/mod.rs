@@ -2,8 +2,9 @@
 //!
 //! A region has ends and a score, but no path. It is found by a global alignment of the two
 //! intervals within a band that is as narrow as the score allows (`mem_reg2aln`); most need none,
-//! since with equal lengths and few points lost there can be no gap that pays. On the reverse strand both are
-//! reversed first, so that a gap that fits several places is leftmost on the forward strand.
+//! since with equal lengths and few points lost there can be no gap that pays. On the reverse
+//! strand both are reversed first, so that a gap that fits several places is leftmost on the
+//! forward strand.
 
 pub(super) mod global;
 pub(super) mod md;

@@ -134,14 +134,14 @@ impl LaneScore for i16 {
 pub(super) const EIGHT: usize = 8;
 
 /// Codes `first` to `first + 7` of up to eight sequences, by place: the first code of each, then
-/// the second. `behind` follows the last one of a sequence.
+/// the second. After the last one of a sequence come `filler`s.
 #[inline(always)]
 pub(super) fn by_place<'a>(
     sequences: impl Iterator<Item = &'a [u8]>,
     first: usize,
-    behind: u8,
+    filler: u8,
 ) -> [[u8; EIGHT]; EIGHT] {
-    let mut all = [[behind; EIGHT]; EIGHT];
+    let mut all = [[filler; EIGHT]; EIGHT];
     for (codes, sequence) in all.iter_mut().zip(sequences) {
         let rest = sequence.get(first..).unwrap_or(&[]);
         match rest.first_chunk() {
