@@ -88,6 +88,12 @@ fn alt_contigs_are_marked() {
     fs::write(IndexPaths::new(&prefix).alt(), "@SQ\nb\t0\tx\nunknown\n").unwrap();
     let info = check(&prefix).unwrap();
     assert_eq!(info.contigs.iter().map(|c| c.is_alt).collect::<Vec<_>>(), [false, true]);
+    // One that is there and cannot be opened does not mean that there are none.
+    let alt = IndexPaths::new(&prefix).alt();
+    fs::remove_file(&alt).unwrap();
+    std::os::unix::fs::symlink(&alt, &alt).unwrap();
+    let error = check(&prefix).unwrap_err().to_string();
+    assert!(error.contains(".alt") && error.contains("symbolic links"), "{error}");
 }
 
 #[test]

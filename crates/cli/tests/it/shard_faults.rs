@@ -298,6 +298,10 @@ fn other_runs_and_changed_files_are_refused() {
     shard("count", &run_folder, &["--range", "0/2"]).fails_with(1);
     shard("place", &run_folder, &["--range", "1/2"]).fails_with(1).says(&["finish/", "not done"]);
     shard("tasks", here.path(), &[]).fails_with(2).says(&["plan.json"]);
+    // A folder in place of the numbers of shards.
+    let mut command = seqloom(["shard", "align", "--shard", "-", "--run"]);
+    command.arg(&run_folder).stdin(fs::File::open(here.path()).unwrap());
+    run(&mut command).fails_with(3).says(&["standard input", "cannot read"]);
     // Another version of the program, and another build: the plan is whole, for them.
     let version = concat!("seqloom ", env!("CARGO_PKG_VERSION"));
     let build = planned.split("(build ").nth(1).unwrap()[..16].to_owned();
@@ -613,6 +617,14 @@ fn a_plan_that_is_not_as_it_was_written_is_refused() {
         }
         fs::write(&path, planned).unwrap();
     }
+    let header = run_folder.join("plan.header");
+    let whole = fs::read(&header).unwrap();
+    let mut changed = whole.clone();
+    changed[0] ^= 1;
+    fs::write(&header, changed).unwrap();
+    let words = ["plan.header", "is damaged", "run `seqloom shard plan` again"];
+    shard("gather", &run_folder, &["-o", out.to_str().unwrap()]).fails_with(4).says(&words);
+    fs::write(&header, whole).unwrap();
     // That of another run is as it was written.
     let other = here.path().join("other");
     plan(&other, (2, 2), &[&align_small()[..], &["-K".to_owned(), "900000".to_owned()]].concat());
