@@ -6,7 +6,7 @@
 //! cut to a band, and to the cells that were not 0 in the row above and two more. That cut shows:
 //! it ends a long insertion at the edge.
 
-use super::super::lanes::{EIGHT, LaneScore, Lanes, by_place};
+use super::super::lanes::{LaneScore, Lanes};
 use super::super::settings::{Settings, UNKNOWN_SCORE};
 use super::flank::{Extension, Flank};
 
@@ -15,10 +15,10 @@ pub(super) fn fits_lanes(settings: &Settings) -> bool {
     settings.matching == 1 && settings.mismatch_score <= 0
 }
 
-/// A code that equals no base, past the end of a read.
-const BEHIND_READ: u8 = 7;
-/// Another one, past the end of the reference.
-const BEHIND: u8 = 9;
+/// A code that equals no base.
+const UNKNOWN: usize = 7;
+/// Another one, past the end of a read or of the reference.
+const BEHIND: usize = 9;
 
 /// A column of the matrix.
 #[derive(Debug, Clone, Copy)]
@@ -35,7 +35,6 @@ struct Column<Score, const LANES: usize> {
 #[derive(Debug, Default)]
 pub(super) struct LaneScratch<Score, const LANES: usize> {
     columns: Vec<Column<Score, LANES>>,
-    /// Some rows, of which the first has a number that is a multiple of theirs.
     target: Vec<Lanes<Score, LANES>>,
     /// Whether a column is the last one of some read.
     is_last: Vec<bool>,
@@ -87,14 +86,14 @@ pub(super) fn extend<Score: LaneScore, const LANES: usize>(
     let are_plain = flanks.iter().all(|flank| flank.is_plain(settings));
     let inputs = load(flanks, are_plain, settings, scratch);
     let progress = if are_plain {
-        matrix::<Score, LANES, false>(flanks, scratch, &inputs, settings)
+        matrix::<Score, LANES, false>(scratch, &inputs, settings)
     } else {
-        matrix::<Score, LANES, true>(flanks, scratch, &inputs, settings)
+        matrix::<Score, LANES, true>(scratch, &inputs, settings)
     };
     out.extend((0..flanks.len()).map(|lane| progress.extension(lane)));
 }
 
-/// Loads a flank into each lane, but for its rows.
+/// Loads a flank into each lane.
 #[inline(always)]
 fn load<Score: LaneScore, const LANES: usize>(
     flanks: &[Flank<'_>],
@@ -105,30 +104,30 @@ fn load<Score: LaneScore, const LANES: usize>(
     let zero = Lanes::splat(Score::ZERO);
     let mut inputs = LaneInputs { columns: zero, rows: zero, band: zero, seed_score: zero };
     let columns = flanks.iter().map(|flank| flank.query.len()).max().unwrap_or(0);
-    let [mismatch, unknown] = [-settings.mismatch_score, -UNKNOWN_SCORE].map(Score::new);
+    let rows = flanks.iter().map(Flank::rows).max().unwrap_or(0);
     let empty = Column {
-        query: Lanes::splat(Score::index(BEHIND_READ.into())),
-        penalty: Lanes::splat(mismatch),
+        query: Lanes::splat(Score::index(UNKNOWN)),
+        penalty: Lanes::splat(Score::new(-settings.mismatch_score)),
         diagonal: zero,
         deletion: zero,
     };
     scratch.columns.clear();
     scratch.columns.resize(columns + 1, empty);
-    for first in (0..columns).step_by(EIGHT) {
-        for (some, lane) in flanks.chunks(EIGHT).zip((0..).step_by(EIGHT)) {
-            let codes = by_place(some.iter().map(|flank| flank.query), first, BEHIND_READ);
-            for (column, codes) in scratch.columns[first..].iter_mut().zip(codes) {
-                column.query.put(lane, codes);
-            }
-        }
-    }
+    scratch.target.clear();
+    scratch.target.resize(rows, Lanes::splat(Score::index(BEHIND)));
     scratch.is_last.clear();
     scratch.is_last.resize(columns + 1, false);
+    let [mismatch, unknown] = [-settings.mismatch_score, -UNKNOWN_SCORE].map(Score::new);
     for (lane, flank) in flanks.iter().enumerate() {
-        if !are_plain && !flank.is_plain(settings) {
-            for (column, &code) in scratch.columns.iter_mut().zip(flank.query) {
+        let is_plain = are_plain || flank.is_plain(settings);
+        for (column, &code) in scratch.columns.iter_mut().zip(flank.query) {
+            column.query.0[lane] = Score::index(if code < 4 { code.into() } else { UNKNOWN });
+            if !is_plain {
                 column.penalty.0[lane] = if code < 4 { mismatch } else { unknown };
             }
+        }
+        for (row, &code) in scratch.target.iter_mut().zip(&flank.target[..flank.rows()]) {
+            row.0[lane] = Score::index(code.into());
         }
         scratch.is_last[flank.query.len() - 1] = true;
         inputs.columns.0[lane] = Score::index(flank.query.len());
@@ -138,23 +137,6 @@ fn load<Score: LaneScore, const LANES: usize>(
     }
     load_first_row(scratch, &inputs, &Penalties::new(settings));
     inputs
-}
-
-/// Loads the rows from number `first` on, as many as are loaded together.
-#[inline(always)]
-fn load_rows<Score: LaneScore, const LANES: usize>(
-    flanks: &[Flank<'_>],
-    first: usize,
-    target: &mut Vec<Lanes<Score, LANES>>,
-) {
-    target.clear();
-    target.resize(EIGHT, Lanes::splat(Score::index(BEHIND.into())));
-    for (some, lane) in flanks.chunks(EIGHT).zip((0..).step_by(EIGHT)) {
-        let rows = some.iter().map(|flank| &flank.target[..flank.rows()]);
-        for (row, codes) in target.iter_mut().zip(by_place(rows, first, BEHIND)) {
-            row.put(lane, codes);
-        }
-    }
 }
 
 /// The cells above the first row, no further than reads have columns.
@@ -296,7 +278,6 @@ impl<Score: LaneScore, const LANES: usize> RowInProgress<Score, LANES> {
 /// band.
 #[inline(always)]
 fn matrix<Score: LaneScore, const LANES: usize, const CAREFUL: bool>(
-    flanks: &[Flank<'_>],
     scratch: &mut LaneScratch<Score, LANES>,
     inputs: &LaneInputs<Score, LANES>,
     settings: &Settings,
@@ -317,20 +298,17 @@ fn matrix<Score: LaneScore, const LANES: usize, const CAREFUL: bool>(
     let mut end = inputs.columns;
     let mut first = inputs.seed_score.minus(Lanes::splat(Score::new(settings.gaps.open_deletion)));
     let mut begin = 0;
-    for number in 0..flanks.iter().map(Flank::rows).max().unwrap_or(0) {
+    for number in 0..scratch.target.len() {
         let row_number = Lanes::splat(Score::index(number));
         active = active.and(inputs.rows.greater_than(row_number));
         if !active.any() {
             break;
         }
-        if number % EIGHT == 0 {
-            load_rows(flanks, number, &mut scratch.target);
-        }
         first = first.minus(penalties.extend_deletion);
         let low = row_number.minus(inputs.band);
         end = end.min(row_number.plus(inputs.band).plus(one)).min(inputs.columns);
         let mut row = RowInProgress {
-            target: scratch.target[number % EIGHT],
+            target: scratch.target[number],
             left: if begin == 0 { first.and(low.equal_to(zero)) } else { zero },
             insertion: zero,
             most: zero,

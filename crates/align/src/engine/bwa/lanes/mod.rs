@@ -130,44 +130,6 @@ impl LaneScore for i16 {
     }
 }
 
-/// Codes that [`by_place`] takes of each sequence; lanes are a multiple of them.
-pub(super) const EIGHT: usize = 8;
-
-/// Codes `first` to `first + 7` of up to eight sequences, by place: the first code of each, then
-/// the second. After the last one of a sequence come `filler`s.
-#[inline(always)]
-pub(super) fn by_place<'a>(
-    sequences: impl Iterator<Item = &'a [u8]>,
-    first: usize,
-    filler: u8,
-) -> [[u8; EIGHT]; EIGHT] {
-    let mut all = [[filler; EIGHT]; EIGHT];
-    for (codes, sequence) in all.iter_mut().zip(sequences) {
-        let rest = sequence.get(first..).unwrap_or(&[]);
-        match rest.first_chunk() {
-            Some(eight) => *codes = *eight,
-            None => codes[..rest.len()].copy_from_slice(rest),
-        }
-    }
-    transposed(all)
-}
-
-/// Rows as columns: halves of four, two and one bytes are exchanged.
-#[inline(always)]
-fn transposed(rows: [[u8; EIGHT]; EIGHT]) -> [[u8; EIGHT]; EIGHT] {
-    let mut rows = rows.map(u64::from_le_bytes);
-    let halves =
-        [(4, 0x0000_0000_FFFF_FFFF), (2, 0x0000_FFFF_0000_FFFF), (1, 0x00FF_00FF_00FF_00FF_u64)];
-    for (apart, low) in halves {
-        for at in (0..EIGHT).filter(|at| at & apart == 0) {
-            let [one, two] = [rows[at], rows[at + apart]];
-            rows[at] = one & low | (two & low) << (8 * apart);
-            rows[at + apart] = one >> (8 * apart) & low | two & !low;
-        }
-    }
-    rows.map(u64::to_le_bytes)
-}
-
 /// A vector: one value of each of `LANES` alignments.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[repr(align(16))]
@@ -177,14 +139,6 @@ impl<Score: LaneScore, const LANES: usize> Lanes<Score, LANES> {
     #[inline(always)]
     pub(super) fn splat(value: Score) -> Self {
         Self([value; LANES])
-    }
-
-    /// Puts codes in the lanes from `lane` on.
-    #[inline(always)]
-    pub(super) fn put(&mut self, lane: usize, codes: [u8; EIGHT]) {
-        for (place, code) in self.0[lane..lane + EIGHT].iter_mut().zip(codes) {
-            *place = Score::index(code.into());
-        }
     }
 
     #[inline(always)]
@@ -312,29 +266,5 @@ impl<Score: LaneScore, const LANES: usize> Lanes<Score, LANES> {
     #[inline(always)]
     pub(super) fn min_lane(self) -> usize {
         self.0.into_iter().fold(Score::MAX, Score::min).as_index()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn codes_are_put_by_place() {
-        let letters: Vec<u8> = (0..200).collect();
-        for first in [0, 1, 5, 8, 15] {
-            // Sequences of 0 to 21 codes, and as many as there are.
-            let all = [0, 3, 7, 8, 9, 16, 21, 14].map(|length| &letters[3 * length..4 * length]);
-            for count in [1, 3, 8] {
-                let found = by_place(all[..count].iter().copied(), first, 250);
-                for (place, codes) in found.iter().enumerate() {
-                    for (at, &code) in codes.iter().enumerate() {
-                        let sequence = all[..count].get(at);
-                        let expected = sequence.and_then(|it| it.get(first + place));
-                        assert_eq!(code, expected.copied().unwrap_or(250), "{first} {place} {at}");
-                    }
-                }
-            }
-        }
     }
 }
