@@ -94,10 +94,9 @@ pub fn write(
     let options = SourceOptions { keep_comments, ..options.clone() };
     let open = |path: &PathBuf| {
         let source = ReadSource::open(std::slice::from_ref(path), options.clone())?;
-        let container = source.format(0).container;
-        if container.has_records() {
-            let problem =
-                format!("this is {}: its columns are those of alignments", container.name());
+        let format = source.format(0).reads;
+        if format.has_records() {
+            let problem = format!("this is {}: its columns are those of alignments", format.name());
             return Err(ColumnsError::Inputs { path: source.path(0).to_path_buf(), problem });
         }
         Ok(source)

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use seqloom_align::Pairing;
-use seqloom_io::reads::{Compression, Container, ReadSource, SourceOptions};
+use seqloom_io::reads::{Compression, ReadFormat, ReadSource, SourceOptions};
 
 use crate::experiment::LabError;
 use crate::parsing::simulate;
@@ -65,7 +65,7 @@ pub(super) fn cut(
     let (source, _) = open(inputs)?;
     for file in 0..source.files() {
         let format = source.format(file);
-        if format.compression != Compression::Plain || format.container != Container::Fastq {
+        if format.compression != Compression::Plain || format.reads != ReadFormat::Fastq {
             let path = source.path(file).display();
             let why = "only plain FASTQ of four lines a read can be cut for processes";
             return Err(LabError::Prepare(format!("{path}: {why}")));

@@ -46,7 +46,7 @@ impl MateOrder {
     /// For the BAM or CRAM of `source`; `None` if it is neither.
     #[must_use]
     pub fn of(source: &ReadSource) -> Option<Self> {
-        let has_records = source.files() == 1 && source.format(0).container.has_records();
+        let has_records = source.files() == 1 && source.format(0).reads.has_records();
         let claims = source.header().and_then(|header| header.sort_order());
         has_records.then(|| Self {
             path: source.path(0).display().to_string(),

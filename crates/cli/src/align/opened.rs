@@ -9,7 +9,7 @@ use seqloom_align::{
 };
 use seqloom_format::bam::Header;
 use seqloom_io::reads::{
-    BlockCheck, Compression, Container, Fetch, FetchScratch, FileStart, InputBlock, ReadSource,
+    BlockCheck, Compression, Fetch, FetchScratch, FileStart, InputBlock, ReadFormat, ReadSource,
     ReadsError, RestartPoint, SourceOptions,
 };
 use seqloom_prep::partition::GenomeBins;
@@ -239,7 +239,7 @@ fn open_source(
     let wants_names = arguments.sheet.is_some() || arguments.names.rg_from_names;
     if wants_names && has_records(&source) {
         let what = if arguments.sheet.is_some() { "a sheet has" } else { "--rg-from-names is for" };
-        let (path, is) = (source.path(0).display(), source.format(0).container.name());
+        let (path, is) = (source.path(0).display(), source.format(0).reads.name());
         let text = format!("{path}: {what} FASTQ, and this is {is}");
         return Err(UsageError(text).into());
     }
@@ -250,7 +250,7 @@ fn open_source(
 /// Refuses Phred+64 where there is no quality, or one without an offset.
 fn refuse_phred64(arguments: &AlignArguments, source: &ReadSource) -> Result<(), UsageError> {
     let has_qualities = |file: &usize| {
-        matches!(source.format(*file).container, Container::Fastq | Container::WrappedFastq)
+        matches!(source.format(*file).reads, ReadFormat::Fastq | ReadFormat::WrappedFastq)
     };
     match (0..source.files()).find(|file| !has_qualities(file)) {
         Some(file) if arguments.input.phred64 => {
@@ -293,7 +293,7 @@ fn most_held(lanes: &[OpenLane]) -> Pairing {
 
 /// Whether the reads are those of BAM or CRAM.
 fn has_records(source: &ReadSource) -> bool {
-    source.format(0).container.has_records()
+    source.format(0).reads.has_records()
 }
 
 /// Unaligned BAM and CRAM say themselves which reads are mates.
@@ -413,12 +413,12 @@ fn count_reads(
 /// A bound of the reads of a lane: what the bytes of its files can hold of reads as long as the
 /// first. `None` where it is a pipe, and of CRAM, whose records may take no bytes at all.
 fn reads_of_files(source: &ReadSource, first: &[InputBlock]) -> Option<u64> {
-    if source.format(0).container == Container::Cram {
+    if source.format(0).reads == ReadFormat::Cram {
         return None;
     }
     let inflated = (0..source.files()).map(|file| most_inflated(source.format(file).compression));
     let bytes = source.total_bytes()?.saturating_mul(inflated.max()?);
-    Some(bytes / least_record_bytes(source.format(0).container, mean_read_bases(first)))
+    Some(bytes / least_record_bytes(source.format(0).reads, mean_read_bases(first)))
 }
 
 /// Bytes that a compressed byte can become at most.
@@ -433,13 +433,13 @@ fn most_inflated(compression: Compression) -> u64 {
 }
 
 /// The least bytes of a record with so many bases: an empty name and no comment, tag or CIGAR.
-fn least_record_bytes(container: Container, bases: u64) -> u64 {
-    match container {
+fn least_record_bytes(reads: ReadFormat, bases: u64) -> u64 {
+    match reads {
         // `@`, `+` and four line ends; bases and as many qualities.
-        Container::Fastq | Container::WrappedFastq => 6 + 2 * bases,
-        Container::Fasta => 3 + bases,
+        ReadFormat::Fastq | ReadFormat::WrappedFastq => 6 + 2 * bases,
+        ReadFormat::Fasta => 3 + bases,
         // Block size, fixed fields, a name of one letter; two bases a byte, qualities.
-        Container::Bam | Container::Cram => 4 + 32 + 2 + bases.div_ceil(2) + bases,
+        ReadFormat::Bam | ReadFormat::Cram => 4 + 32 + 2 + bases.div_ceil(2) + bases,
     }
 }
 
@@ -454,7 +454,7 @@ fn check_mates(source: &ReadSource, first: &[InputBlock]) -> seqloom_terminal::R
 /// What is wrong with the first container of CRAM, as that its reads are aligned, shows before the
 /// index is loaded.
 fn check_first_container(source: &ReadSource, first: &mut [InputBlock]) -> Result<(), ReadsError> {
-    if source.format(0).container != Container::Cram {
+    if source.format(0).reads != ReadFormat::Cram {
         return Ok(());
     }
     let mut check = BlockCheck::new(source, 0);

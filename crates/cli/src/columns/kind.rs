@@ -25,8 +25,8 @@ pub(super) fn of(path: &PathBuf) -> seqloom_terminal::Result<Kind> {
         Err(_) => {}
     }
     let opened = ReadSource::open(std::slice::from_ref(path), SourceOptions::default());
-    match opened.map(|source| source.format(0).container) {
-        Ok(container) if container.has_records() => Ok(Kind::Alignments),
+    match opened.map(|source| source.format(0).reads) {
+        Ok(format) if format.has_records() => Ok(Kind::Alignments),
         Err(ReadsError::Input(InputError::Unsupported { .. })) => Ok(Kind::Alignments),
         Ok(_) => Ok(Kind::Reads),
         Err(error) => Err(error.into()),

@@ -5,7 +5,8 @@ use std::time::Instant;
 
 use seqloom_io::compression_layout::{self, LayoutError};
 use seqloom_io::reads::{
-    BlockCheck, Compression, Container, Fetch, FetchScratch, InputFormat, ReadSource, SourceOptions,
+    BlockCheck, Compression, Fetch, FetchScratch, InputFormat, ReadFormat, ReadSource,
+    SourceOptions,
 };
 use seqloom_terminal::print;
 
@@ -97,12 +98,12 @@ fn look(path: &Path) -> seqloom_terminal::Result<Found> {
 
 fn describe(path: &Path, found: &Found) -> String {
     let Found { format, file_bytes, reads, bases, units, .. } = *found;
-    let container = match format.container {
-        Container::Fastq => "FASTQ, four lines a read",
-        Container::WrappedFastq => "FASTQ with wrapped lines",
-        Container::Fasta => "FASTA",
-        Container::Bam => "unaligned BAM",
-        Container::Cram => "unaligned CRAM",
+    let what = match format.reads {
+        ReadFormat::Fastq => "FASTQ, four lines a read",
+        ReadFormat::WrappedFastq => "FASTQ with wrapped lines",
+        ReadFormat::Fasta => "FASTA",
+        ReadFormat::Bam => "unaligned BAM",
+        ReadFormat::Cram => "unaligned CRAM",
     };
     let compression = match format.compression {
         Compression::Plain => "not compressed".to_owned(),
@@ -118,7 +119,7 @@ fn describe(path: &Path, found: &Found) -> String {
     let mean = bases as f64 / reads.max(1) as f64;
     let (shortest, longest) = (found.shortest_bp, found.longest_bp);
     format!(
-        "{}\n  what     {container}; {compression}\n  size     {file_bytes} bytes, {reads} reads, \
+        "{}\n  what     {what}; {compression}\n  size     {file_bytes} bytes, {reads} reads, \
          {bases} bases\n  lengths  {shortest} to {longest} bp, mean {mean:.1}\n{}",
         path.display(),
         scaling(path, found)
@@ -128,8 +129,8 @@ fn describe(path: &Path, found: &Found) -> String {
 /// How reading scales, and what to do about it.
 fn scaling(path: &Path, found: &Found) -> String {
     let name = path.display();
-    let (can, advice) = match (found.format.container, found.format.compression) {
-        (Container::Fastq, Compression::Plain | Compression::Bgzf) if path != Path::new("-") => {
+    let (can, advice) = match (found.format.reads, found.format.compression) {
+        (ReadFormat::Fastq, Compression::Plain | Compression::Bgzf) if path != Path::new("-") => {
             let inflate = match found.format.compression {
                 Compression::Bgzf => "inflates and parses its own chunk",
                 _ => "parses its own chunk",
@@ -139,14 +140,14 @@ fn scaling(path: &Path, found: &Found) -> String {
                 advice   none needed"
             );
         }
-        (Container::WrappedFastq, _) => (
+        (ReadFormat::WrappedFastq, _) => (
             "one thread at a time finds where reads end",
             format!("unwrap it once: `seqtk seq -l0 {name} | bgzip -c > unwrapped.fq.gz`"),
         ),
-        (Container::Cram, _) => {
+        (ReadFormat::Cram, _) => {
             ("one thread at a time reads containers, and others decode them", "none".to_owned())
         }
-        (Container::Fasta | Container::Bam, _) => {
+        (ReadFormat::Fasta | ReadFormat::Bam, _) => {
             ("one thread at a time cuts the input into reads", "none".to_owned())
         }
         (_, Compression::Gzip) => (

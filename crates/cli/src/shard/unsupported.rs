@@ -55,14 +55,14 @@ pub(super) fn refuse_options(align: &AlignArguments, who: &str) -> Result<(), Us
 /// # Errors
 /// It is either.
 pub(super) fn refuse_records(source: &ReadSource, who: &str) -> Result<(), UsageError> {
-    let has_records = |file: &usize| source.format(*file).container.has_records();
+    let has_records = |file: &usize| source.format(*file).reads.has_records();
     match (0..source.files()).find(has_records) {
         None => Ok(()),
         Some(file) => Err(UsageError(format!(
             "{}: {who} reads FASTQ or FASTA, not {}; convert it with `samtools fastq`, or use \
              `seqloom align` alone",
             source.path(file).display(),
-            source.format(file).container.name()
+            source.format(file).reads.name()
         ))),
     }
 }

@@ -7,7 +7,7 @@ use seqloom_format::fastq::Grammar;
 
 use super::error::ReadsError;
 use super::grammar::StreamGrammar;
-use super::opening::{Container, InputFormat, Opened};
+use super::opening::{InputFormat, Opened, ReadFormat};
 use super::options::{MAX_FASTQ_BYTES, SourceOptions};
 use super::place::{FilePosition, FileStart};
 use crate::cram::{Consumer, CramInput, CramLimits};
@@ -121,23 +121,23 @@ impl InputFile {
         let restart = start.and_then(|start| start.restart.as_ref());
         let start = start.map(|start| start.place);
         let Opened { mut reader, mut text, format, header, header_bytes } = opened;
-        let max_record_bytes = match format.container {
-            Container::Fastq | Container::WrappedFastq => max_text_bytes.min(MAX_FASTQ_BYTES),
-            Container::Fasta => max_text_bytes.min(MAX_RECORD_BYTES),
-            Container::Bam | Container::Cram => MAX_FRAME_BYTES,
+        let max_record_bytes = match format.reads {
+            ReadFormat::Fastq | ReadFormat::WrappedFastq => max_text_bytes.min(MAX_FASTQ_BYTES),
+            ReadFormat::Fasta => max_text_bytes.min(MAX_RECORD_BYTES),
+            ReadFormat::Bam | ReadFormat::Cram => MAX_FRAME_BYTES,
         };
         let input = reader.input().clone();
         let first = FilePosition::after_header(header_bytes);
-        let source = match (format.container, format.compression, input.size) {
-            (Container::Fastq, Compression::Plain, Some(size)) => {
+        let source = match (format.reads, format.compression, input.size) {
+            (ReadFormat::Fastq, Compression::Plain, Some(size)) => {
                 let all = Chunks::new(size, block_bytes as u64);
                 Access::Plain(all.starting_at(start.map_or(0, |start| start.text)))
             }
-            (Container::Fastq, Compression::Bgzf, Some(size)) if restart.is_none() => {
+            (ReadFormat::Fastq, Compression::Bgzf, Some(size)) if restart.is_none() => {
                 let all = Chunks::of_bgzf(size, block_bytes);
                 Access::Bgzf(all.starting_at(start.map_or(0, |start| start.raw)))
             }
-            (Container::Cram, ..) => {
+            (ReadFormat::Cram, ..) => {
                 let limits = CramLimits {
                     container_bytes: options.max_container_bytes,
                     allow_truncated: false,
@@ -147,17 +147,17 @@ impl InputFile {
                 let header = header.unwrap_or_default();
                 Access::Containers(Box::new(CramInput::open(reader, rest, header, limits)?))
             }
-            (container, ..) => {
-                let grammar = match container {
-                    Container::Fastq => StreamGrammar::Text(Grammar::FourLine),
-                    Container::WrappedFastq => StreamGrammar::Text(Grammar::MultiLine),
-                    Container::Fasta => StreamGrammar::Text(Grammar::Fasta),
-                    Container::Bam | Container::Cram => StreamGrammar::Bam,
+            (reads, ..) => {
+                let grammar = match reads {
+                    ReadFormat::Fastq => StreamGrammar::Text(Grammar::FourLine),
+                    ReadFormat::WrappedFastq => StreamGrammar::Text(Grammar::MultiLine),
+                    ReadFormat::Fasta => StreamGrammar::Text(Grammar::Fasta),
+                    ReadFormat::Bam | ReadFormat::Cram => StreamGrammar::Bam,
                 };
                 let limits = Limits { block_bytes, max_record_bytes };
                 let skip = start.map_or(0, |start| start.text - start.raw_text);
                 let is_gzip = matches!(format.compression, Compression::Gzip | Compression::Bgzf);
-                let may_restart = is_gzip && input.size.is_some() && container != Container::Bam;
+                let may_restart = is_gzip && input.size.is_some() && reads != ReadFormat::Bam;
                 let record_every_bytes = record_every_bytes.filter(|_| may_restart);
                 if let Some(again) = read_again(&input, start, restart, record_every_bytes)? {
                     (reader, text) = (again, Vec::new());

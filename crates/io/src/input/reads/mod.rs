@@ -64,7 +64,7 @@ use crate::cram::ContainerScratch;
 pub use self::block::InputBlock;
 pub use self::check::BlockCheck;
 pub use self::error::ReadsError;
-pub use self::opening::{Container, InputFormat};
+pub use self::opening::{InputFormat, ReadFormat};
 pub use self::options::SourceOptions;
 pub use self::place::{BlockPlace, FilePosition, FileStart};
 pub(crate) use self::records::{RecordReader, Records};
@@ -403,7 +403,7 @@ impl ReadSource {
         !self.options.assume_phred33
             && !self.options.phred64
             && self.files[file].start.records == 0
-            && matches!(self.format(file).container, Container::Fastq | Container::WrappedFastq)
+            && matches!(self.format(file).reads, ReadFormat::Fastq | ReadFormat::WrappedFastq)
     }
 
     /// Position of the first record of `file`.
@@ -448,11 +448,11 @@ fn refuse_streams(opened: &[Opened]) -> Result<(), ReadsError> {
 
 /// Two files of BAM or CRAM are not a pair of files.
 fn refuse_record_pairs(opened: &[Opened]) -> Result<(), ReadsError> {
-    let records = opened.iter().find(|it| it.format.container.has_records());
+    let records = opened.iter().find(|it| it.format.reads.has_records());
     match records.filter(|_| opened.len() > 1) {
         None => Ok(()),
         Some(it) => {
-            let problem = format!("{} with a second input", it.format.container.name());
+            let problem = format!("{} with a second input", it.format.reads.name());
             let hint =
                 "unaligned BAM and CRAM have both reads of a pair: give it as the only input";
             Err(it.reader.input().unsupported(problem, hint).into())

@@ -20,7 +20,7 @@ const AHEAD_STEP_BYTES: usize = 1024 * 1024;
 
 /// Kind of reads, recognised by content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Container {
+pub enum ReadFormat {
     /// FASTQ of four lines a record (also: nothing at all).
     Fastq,
     /// FASTQ with wrapped lines.
@@ -33,7 +33,7 @@ pub enum Container {
     Cram,
 }
 
-impl Container {
+impl ReadFormat {
     /// Whether its records are those of alignments: they say which reads are mates, and have tags.
     #[must_use]
     pub fn has_records(self) -> bool {
@@ -64,7 +64,7 @@ impl Container {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InputFormat {
     /// Kind of reads.
-    pub container: Container,
+    pub reads: ReadFormat,
     /// Compression around them.
     pub compression: Compression,
 }
@@ -104,10 +104,10 @@ impl Opening {
                 Fill::End => true,
             };
             let compression = self.reader.compression().unwrap_or(Compression::Plain);
-            let container = sniff_container(&self.text, ended)
+            let reads = sniff_reads(&self.text, ended)
                 .map_err(|(problem, hint)| self.reader.input().unsupported(problem, hint))?;
-            let format = InputFormat { container, compression };
-            match container.records() {
+            let format = InputFormat { reads, compression };
+            match reads.records() {
                 None => self.named = Some((format, None)),
                 Some(records) => {
                     let header = self.read_header(records, ended)?;
@@ -208,29 +208,29 @@ fn wait(openings: &[Opening], max_ahead_bytes: usize) -> Result<bool, ReadsError
 }
 
 /// Kind of reads by their first text. The error is what it is instead and what to do.
-fn sniff_container(text: &[u8], ended: bool) -> Result<Container, (String, &'static str)> {
+fn sniff_reads(text: &[u8], ended: bool) -> Result<ReadFormat, (String, &'static str)> {
     const CONVERT: &str = "convert it with `samtools fastq` or `samtools view -b`";
     const EXPECTED: &str = "FASTQ, FASTA, unaligned BAM or CRAM is expected";
     match RecordFormat::sniff(text)? {
-        Some(RecordFormat::Bam) => return Ok(Container::Bam),
-        Some(RecordFormat::Cram) => return Ok(Container::Cram),
+        Some(RecordFormat::Bam) => return Ok(ReadFormat::Bam),
+        Some(RecordFormat::Cram) => return Ok(ReadFormat::Cram),
         None => {}
     }
     match text {
-        [] => Ok(Container::Fastq),
+        [] => Ok(ReadFormat::Fastq),
         [b'@', b'H', b'D', b'\t', ..] | [b'@', b'S', b'Q', b'\t', ..] => {
             Err(("SAM text is not read".into(), CONVERT))
         }
         [b'@' | b'>', ..] => Ok(match detect_grammar(text, ended) {
-            Grammar::FourLine => Container::Fastq,
-            Grammar::MultiLine => Container::WrappedFastq,
-            Grammar::Fasta => Container::Fasta,
+            Grammar::FourLine => ReadFormat::Fastq,
+            Grammar::MultiLine => ReadFormat::WrappedFastq,
+            Grammar::Fasta => ReadFormat::Fasta,
         }),
         [0xef, 0xbb, 0xbf, ..] => {
             Err(("the file starts with a byte order mark".into(), "save it as plain text"))
         }
         // Blank lines only: no reads. `parse` says what is wrong if more follows.
-        [b'\n' | b'\r', ..] => Ok(Container::Fastq),
+        [b'\n' | b'\r', ..] => Ok(ReadFormat::Fastq),
         [other, ..] => {
             Err((format!("not reads: the first byte is {:?}", char::from(*other)), EXPECTED))
         }

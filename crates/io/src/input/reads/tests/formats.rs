@@ -9,7 +9,7 @@ use super::{Read, bgzf, collect, file, gzip, malformed, options, read, read_byte
 use crate::input::error::InputError;
 use crate::input::malformed::RecordPlace;
 use crate::input::reads::{
-    Compression, Container, Fetch, FetchScratch, ReadSource, ReadsError, SourceOptions,
+    Compression, Fetch, FetchScratch, ReadFormat, ReadSource, ReadsError, SourceOptions,
 };
 
 const THREE: &str = "@a/1 x\nACGT\n+\nIIII\n@b\nAC\n+b\n!~\n@c\n\n+\n\n";
@@ -51,7 +51,7 @@ fn every_compression_reads_the_same() {
     for (content, compression) in cases {
         let (_file, source) = open(&content);
         let format = source.format(0);
-        assert_eq!((format.container, format.compression), (Container::Fastq, compression));
+        assert_eq!((format.reads, format.compression), (ReadFormat::Fastq, compression));
         for block_bytes in [1, 7, 30, 1 << 16] {
             assert_eq!(read_bytes(&content, block_bytes).unwrap(), three(), "{compression:?}");
         }
@@ -198,7 +198,7 @@ fn wrapped_fastq_is_read_when_it_starts_so() {
     ];
     for content in [text.as_bytes().to_vec(), gzip(text.as_bytes())] {
         let (_file, source) = open(&content);
-        assert_eq!(source.format(0).container, Container::WrappedFastq);
+        assert_eq!(source.format(0).reads, ReadFormat::WrappedFastq);
         for block_bytes in [1, 10, 1 << 16] {
             assert_eq!(read_bytes(&content, block_bytes).unwrap(), expected);
         }
@@ -323,7 +323,7 @@ fn unaligned_bam_gives_reads_tags_and_header() {
     let bytes = bam_bytes(&records);
     for content in [bgzf(&bytes, &[40]), bytes.clone(), gzip(&bytes), bgzf(&bytes, &[9, 0, 100])] {
         let (_file, source) = open(&content);
-        assert_eq!(source.format(0).container, Container::Bam);
+        assert_eq!(source.format(0).reads, ReadFormat::Bam);
         let header = source.header().unwrap();
         assert_eq!(header.read_groups()[0].id, b"x");
         let mut scratch = FetchScratch::default();
