@@ -21,12 +21,12 @@ use std::sync::Mutex;
 use seqloom_format::{Persist, persist_fields};
 use seqloom_io::spill::{Content, SpillError, SpillExtent, SpillFile, SpillScratch};
 use seqloom_io::{Output, OutputError};
+use seqloom_runtime::admission::AdmissionControl;
 use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::failure::lock;
 use seqloom_runtime::memory::Ledger;
 use seqloom_runtime::order::Ordered;
 use seqloom_runtime::pool::Stopped;
-use seqloom_runtime::turnstile::Turnstile;
 
 use crate::duplicates::metrics::DuplicationCounters;
 use crate::duplicates::read_end::ReadEndOptions;
@@ -181,12 +181,12 @@ pub fn write(
     out.write(MAGIC)?;
     let stores = collected.stores().iter().map(|_| Vec::new()).collect();
     let written = Mutex::new(Written { out, stores });
-    let turnstile = Turnstile::new(&backing.ledger, IN_FLIGHT_PER_WORKER * threads.get());
+    let control = AdmissionControl::new(&backing.ledger, IN_FLIGHT_PER_WORKER * threads.get());
     let ordered = Ordered::default();
     // Chunks read back, their entries in order, and what does not compress.
     let cost = |ticket: u64| tasks.get(usize::try_from(ticket).ok()?).map(|it| 4 * it.bytes);
     let worker = |_| Ok(PackScratch::new()?);
-    turnstile.run(threads, watch, cost, worker, |scratch, pass| {
+    control.run(threads, watch, cost, worker, |scratch, pass| {
         let index = pass.ticket() as usize;
         let packed = pack(index, &tasks[index], backing, scratch)?;
         ordered.deposit(pass.ticket(), (packed, pass), |(packed, pass)| {

@@ -10,7 +10,7 @@
 //!   the first error, which a [`Failure`](failure::Failure) keeps: their own, or a
 //!   [`Stopped`](pool::Stopped).
 //! * Memory: a [`Ledger`](memory::Ledger) and its [`Charge`](memory::Charge)s; a
-//!   [`Turnstile`](turnstile::Turnstile) admits work while there is some.
+//!   [`AdmissionControl`](admission::AdmissionControl) admits work while there is some.
 //! * Waiting: a [`Monitor`](monitor::Monitor); [`Ordered`](order::Ordered) commits in sequence what
 //!   is finished in any order.
 //! * NUMA: a [`Topology`](topology::Topology), and the [`Plan`](placement::Plan) of where workers
@@ -71,6 +71,7 @@
 //! # Ok::<(), Stopped>(())
 //! ```
 
+pub mod admission;
 pub mod error;
 pub mod failure;
 pub mod flow;
@@ -84,4 +85,3 @@ pub mod schedule;
 mod sys;
 pub mod topology;
 pub mod trace;
-pub mod turnstile;

@@ -1,9 +1,9 @@
 //! The resolve phase: all partitions of read ends, in parallel, to one bitmap.
 
 use seqloom_io::spill::SpillError;
+use seqloom_runtime::admission::AdmissionControl;
 use seqloom_runtime::error::{Class, Place, RunError};
 use seqloom_runtime::pool::Stopped;
-use seqloom_runtime::turnstile::Turnstile;
 
 use super::{
     DuplicateMarks, DuplicateMode, DuplicateOptions, FragmentEnd, FragmentResolver, MateEnd,
@@ -127,14 +127,14 @@ impl PhaseResources<'_, '_> {
         E: From<SpillError> + From<Stopped> + Send,
     {
         let in_flight = IN_FLIGHT_PER_WORKER * self.threads.get();
-        let turnstile = Turnstile::new(&self.backing.ledger, in_flight);
+        let control = AdmissionControl::new(&self.backing.ledger, in_flight);
         let cost_of = |ticket: u64| {
             let partition = usize::try_from(ticket).ok().filter(|&p| p < END_PARTITIONS)?;
             Some(cost_bytes(partition))
         };
         let worker = |_| Ok::<_, E>((StoreScratch::new()?, T::default()));
         let workers =
-            turnstile.run(self.threads, self.watch, cost_of, worker, |(scratch, own), pass| {
+            control.run(self.threads, self.watch, cost_of, worker, |(scratch, own), pass| {
                 work(pass.ticket() as usize, scratch, own)
             })?;
         Ok(workers.into_iter().map(|(_, own)| own).collect())

@@ -21,9 +21,9 @@ use seqloom_cram::Referred;
 use seqloom_format::bam::{Flags, RecordRef, Reference};
 use seqloom_format::persist_fields;
 use seqloom_io::Output;
+use seqloom_runtime::admission::{Admission, AdmissionControl};
 use seqloom_runtime::pool::{Stopped, Watch};
 use seqloom_runtime::trace::Stage;
-use seqloom_runtime::turnstile::{Admission, Turnstile};
 
 use crate::duplicates::DuplicateMarks;
 use crate::metrics::tally::{TalliedRecord, Tally};
@@ -208,7 +208,7 @@ fn finish_units<'o>(
 ) -> Result<(Finished, Vec<Committer<'o>>), FinishError> {
     let StoredRecords { stores, backing, marks } = *records;
     let in_flight = IN_FLIGHT_PER_WORKER * options.threads.get();
-    let turnstile = Turnstile::new(&backing.ledger, in_flight).timing(&options.trace.wait);
+    let control = AdmissionControl::new(&backing.ledger, in_flight).timing(&options.trace.wait);
     let finish = Finish {
         stores,
         threads: options.threads,
@@ -223,12 +223,12 @@ fn finish_units<'o>(
         units: units.as_slice(),
         first_unit: units.first(),
         slots: stripes::schedule(units.as_slice(), stripes.len()),
-        turnstile: &turnstile,
+        control: &control,
         stripes: stripes.into_iter().map(Stripe::new).collect(),
     };
     let (cost, worker) = (|ticket| finish.cost(ticket), |_| finish.worker());
     let workers =
-        turnstile.run(options.threads, options.watch, cost, worker, |worker, admission| {
+        control.run(options.threads, options.watch, cost, worker, |worker, admission| {
             finish.finish_unit(admission, worker)
         })?;
     let mut total = Finished::default();
@@ -255,7 +255,7 @@ struct Finish<'a, 'o> {
     first_unit: usize,
     /// By ticket.
     slots: Vec<Slot>,
-    turnstile: &'a Turnstile<'a>,
+    control: &'a AdmissionControl<'a>,
     stripes: Vec<Stripe<'a, 'o>>,
 }
 
@@ -343,14 +343,14 @@ impl<'a> Finish<'a, '_> {
             drop(admission);
             Ok::<_, FinishError>(())
         })?;
-        self.turnstile.wake_all();
+        self.control.wake_all();
         Ok(())
     }
 
     fn sort_unit(&self, chunks: Vec<Chunk>, worker: &mut Worker<'_>) -> Result<(), FinishError> {
         let Worker { store, writer } = worker;
         self.sorting.visit_sorted(chunks, store, |ordinal, body| writer.write(ordinal, body))?;
-        self.turnstile.wake_all();
+        self.control.wake_all();
         Ok(())
     }
 
@@ -378,7 +378,7 @@ impl<'a> Finish<'a, '_> {
 
     fn wait_for_turn(&self, slot: Slot) -> Result<(), FinishError> {
         let ordered = &self.stripes[slot.stripe].ordered;
-        let has_come = self.turnstile.wait_until(|| ordered.committed() >= slot.sequence);
+        let has_come = self.control.wait_until(|| ordered.committed() >= slot.sequence);
         if has_come { Ok(()) } else { Err(Stopped::ByAnother.into()) }
     }
 }

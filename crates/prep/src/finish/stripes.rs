@@ -10,9 +10,9 @@ use std::sync::Mutex;
 use seqloom_cram::{Container, Numbering};
 use seqloom_format::index::{IndexBuilder, IndexError, IndexFragment};
 use seqloom_io::Output;
+use seqloom_runtime::admission::Admission;
 use seqloom_runtime::memory::{Charge, Ledger};
 use seqloom_runtime::order::Ordered;
-use seqloom_runtime::turnstile::Admission;
 
 use super::error::FinishError;
 use super::units::{Unit, share_of_each};

@@ -6,7 +6,7 @@
 //! on. Since tickets are given in order, whoever waits for an earlier ticket waits for somebody who
 //! is inside.
 //!
-//! [`Turnstile::run`] is the loop of workers that do a ticket after the other.
+//! [`AdmissionControl::run`] is the loop of workers that do a ticket after the other.
 
 #[cfg(loom)]
 use loom::sync::{Condvar, Mutex, MutexGuard};
@@ -28,7 +28,7 @@ struct Inside {
 
 /// Admits work, in the order of its tickets, while the ledger has memory for it.
 #[derive(Debug)]
-pub struct Turnstile<'a> {
+pub struct AdmissionControl<'a> {
     ledger: &'a Ledger,
     max_inside: usize,
     wait: Option<&'a Stage>,
@@ -36,8 +36,8 @@ pub struct Turnstile<'a> {
     changed: Condvar,
 }
 
-impl<'a> Turnstile<'a> {
-    /// A turnstile that charges `ledger` and lets at most `max_inside` (at least one) in.
+impl<'a> AdmissionControl<'a> {
+    /// Charges `ledger` and lets at most `max_inside` (at least one) in.
     pub fn new(ledger: &'a Ledger, max_inside: usize) -> Self {
         Self {
             ledger,
@@ -48,15 +48,15 @@ impl<'a> Turnstile<'a> {
         }
     }
 
-    /// This turnstile, booking the time that workers wait for tickets.
+    /// The same, booking the time that workers wait for tickets.
     #[must_use]
     pub fn timing(self, wait: &'a Stage) -> Self {
         Self { wait: Some(wait), ..self }
     }
 
     /// Has `threads` workers do `work` for each ticket, from 0 to the first without a cost (see
-    /// [`Turnstile::enter`]). Gives what they have worked with, in no order. `watch` is that of
-    /// [`pool::run`].
+    /// [`AdmissionControl::enter`]). Gives what they have worked with, in no order. `watch` is that
+    /// of [`pool::run`].
     ///
     /// # Errors
     /// The first error or panic of any worker, or [`Stopped::Interrupted`].
@@ -83,7 +83,7 @@ impl<'a> Turnstile<'a> {
 
     /// Waits for the next ticket. `cost_bytes` of a ticket is `None` when there is no such ticket.
     ///
-    /// `None` when the tickets are used up or the turnstile is closed.
+    /// `None` when the tickets are used up or admission is closed.
     pub fn enter(&self, cost_bytes: impl Fn(u64) -> Option<u64>) -> Option<Admission<'_>> {
         let mut inside = self.inside();
         loop {
@@ -99,7 +99,7 @@ impl<'a> Turnstile<'a> {
             {
                 inside.next += 1;
                 inside.count += 1;
-                return Some(Admission { ticket, charge, turnstile: self });
+                return Some(Admission { ticket, charge, control: self });
             }
             inside = self.changed.wait(inside).unwrap_or_else(PoisonError::into_inner);
         }
@@ -111,8 +111,8 @@ impl<'a> Turnstile<'a> {
         self.changed.notify_all();
     }
 
-    /// For somebody inside: waits until `is_so`, or gives `false` when the turnstile is closed.
-    /// Whoever makes it so calls [`Turnstile::wake_all`].
+    /// For somebody inside: waits until `is_so`, or gives `false` when admission is closed.
+    /// Whoever makes it so calls [`AdmissionControl::wake_all`].
     pub fn wait_until(&self, is_so: impl Fn() -> bool) -> bool {
         let mut inside = self.inside();
         while !inside.closed && !is_so() {
@@ -134,7 +134,7 @@ impl<'a> Turnstile<'a> {
 pub struct Admission<'a> {
     ticket: u64,
     charge: Charge,
-    turnstile: &'a Turnstile<'a>,
+    control: &'a AdmissionControl<'a>,
 }
 
 impl Admission<'_> {
@@ -147,7 +147,7 @@ impl Admission<'_> {
     pub fn shrink_to(&mut self, bytes: u64) {
         if bytes < self.charge.bytes() {
             self.charge.shrink_to(bytes);
-            self.turnstile.wake_all();
+            self.control.wake_all();
         }
     }
 }
@@ -156,8 +156,8 @@ impl Drop for Admission<'_> {
     fn drop(&mut self) {
         // Before others are woken for it.
         self.charge.shrink_to(0);
-        self.turnstile.inside().count -= 1;
-        self.turnstile.changed.notify_all();
+        self.control.inside().count -= 1;
+        self.control.changed.notify_all();
     }
 }
 
@@ -169,25 +169,25 @@ mod tests {
     #[test]
     fn tickets_come_in_order_and_what_does_not_fit_enters_alone() {
         let ledger = Ledger::new(100);
-        let turnstile = Turnstile::new(&ledger, 8);
+        let control = AdmissionControl::new(&ledger, 8);
         let cost = |ticket| (ticket < 2).then_some(1000);
-        let pass = turnstile.enter(cost).unwrap();
+        let pass = control.enter(cost).unwrap();
         assert_eq!(pass.ticket(), 0);
         drop(pass);
-        assert_eq!(turnstile.enter(cost).unwrap().ticket(), 1);
-        assert!(turnstile.enter(cost).is_none());
+        assert_eq!(control.enter(cost).unwrap().ticket(), 1);
+        assert!(control.enter(cost).is_none());
         assert_eq!(ledger.charged_bytes(), 0);
     }
 
     #[test]
     fn the_ledger_is_never_exceeded_by_pieces_that_fit() {
         let ledger = Ledger::new(100);
-        let turnstile = Turnstile::new(&ledger, 64);
+        let control = AdmissionControl::new(&ledger, 64);
         let done = AtomicU64::new(0);
         std::thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {
-                    while let Some(mut pass) = turnstile.enter(|t| (t < 500).then_some(30)) {
+                    while let Some(mut pass) = control.enter(|t| (t < 500).then_some(30)) {
                         assert!(ledger.charged_bytes() <= 100);
                         pass.shrink_to(10);
                         done.fetch_add(1, Ordering::Relaxed);
@@ -203,7 +203,7 @@ mod tests {
     fn workers_do_each_ticket_once_and_end_at_the_first_failure() {
         let ledger = Ledger::new(100);
         let run = |bad: Option<u64>| {
-            let turnstile = Turnstile::new(&ledger, 3);
+            let control = AdmissionControl::new(&ledger, 3);
             let threads = NonZeroUsize::new(4).unwrap();
             let cost = |ticket| (ticket < 500).then_some(60);
             let work = |sum: &mut u64, pass: Admission<'_>| {
@@ -212,13 +212,13 @@ mod tests {
                     Some(bad) if bad == pass.ticket() => Err(Stopped::Panic("bad".to_owned())),
                     // Whoever waits for what will not be is woken by the failure.
                     Some(bad) if bad + 1 == pass.ticket() => {
-                        assert!(!turnstile.wait_until(|| false));
+                        assert!(!control.wait_until(|| false));
                         Err(Stopped::ByAnother)
                     }
                     _ => Ok(()),
                 }
             };
-            turnstile.run(threads, &|| Ok(()), cost, |_| Ok(0), work)
+            control.run(threads, &|| Ok(()), cost, |_| Ok(0), work)
         };
         assert_eq!(run(None).unwrap().into_iter().sum::<u64>(), 499 * 500 / 2);
         assert!(matches!(run(Some(7)), Err(Stopped::Panic(message)) if message == "bad"));
@@ -228,12 +228,12 @@ mod tests {
     #[test]
     fn closing_wakes_those_who_wait() {
         let ledger = Ledger::new(100);
-        let turnstile = Turnstile::new(&ledger, 1);
-        let pass = turnstile.enter(|_| Some(1)).unwrap();
+        let control = AdmissionControl::new(&ledger, 1);
+        let pass = control.enter(|_| Some(1)).unwrap();
         std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| turnstile.enter(|_| Some(1)).is_none());
+            let waiting = scope.spawn(|| control.enter(|_| Some(1)).is_none());
             std::thread::sleep(std::time::Duration::from_millis(20));
-            turnstile.close();
+            control.close();
             assert!(waiting.join().unwrap());
         });
         drop(pass);
@@ -248,10 +248,10 @@ mod models {
     use loom::sync::Arc;
     use loom::thread::{JoinHandle, spawn};
 
-    /// A ledger and its turnstile; leaked, because loom's threads take nothing borrowed.
-    fn turnstile(total_bytes: u64, max_inside: usize) -> &'static Turnstile<'static> {
+    /// A ledger and its admission control; leaked, because loom's threads take nothing borrowed.
+    fn control(total_bytes: u64, max_inside: usize) -> &'static AdmissionControl<'static> {
         let ledger: &'static Ledger = Box::leak(Box::new(Ledger::new(total_bytes)));
-        Box::leak(Box::new(Turnstile::new(ledger, max_inside)))
+        Box::leak(Box::new(AdmissionControl::new(ledger, max_inside)))
     }
 
     fn join(workers: impl IntoIterator<Item = JoinHandle<()>>) {
@@ -264,14 +264,14 @@ mod models {
     #[test]
     fn whoever_waits_is_woken() {
         loom::model(|| {
-            let turnstile = turnstile(1, 1);
+            let control = control(1, 1);
             join((0..2).map(|_| {
                 spawn(move || {
-                    let pass = turnstile.enter(|t| (t < 2).then_some(1));
+                    let pass = control.enter(|t| (t < 2).then_some(1));
                     assert!(pass.is_some());
                 })
             }));
-            assert_eq!(turnstile.ledger.charged_bytes(), 0);
+            assert_eq!(control.ledger.charged_bytes(), 0);
         });
     }
 
@@ -282,30 +282,30 @@ mod models {
         // All ways with at most two threads interrupted; without the bound it takes minutes.
         model.preemption_bound = Some(2);
         model.check(|| {
-            let turnstile = turnstile(3, 2);
+            let control = control(3, 2);
             let entered = Arc::new(Monitor::new(0));
             join((0..2).map(|_| {
                 let entered = entered.clone();
                 spawn(move || {
-                    let mut pass = turnstile.enter(|_| Some(2)).unwrap();
+                    let mut pass = control.enter(|_| Some(2)).unwrap();
                     pass.shrink_to(1);
                     // Neither leaves before both are inside: only shrinking can let the second in.
                     entered.update(|inside| *inside += 1);
                     entered.wait_for(|inside| (*inside == 2).then_some(()));
                 })
             }));
-            assert_eq!(turnstile.ledger.charged_bytes(), 0);
+            assert_eq!(control.ledger.charged_bytes(), 0);
         });
     }
 
     /// Closing reaches a worker that waits or is about to.
     #[test]
-    fn nobody_waits_at_a_closed_turnstile() {
+    fn nobody_waits_once_admission_is_closed() {
         loom::model(|| {
-            let turnstile = turnstile(1, 1);
-            let inside = turnstile.enter(|_| Some(1));
-            let waiting = spawn(move || assert!(turnstile.enter(|_| Some(1)).is_none()));
-            turnstile.close();
+            let control = control(1, 1);
+            let inside = control.enter(|_| Some(1));
+            let waiting = spawn(move || assert!(control.enter(|_| Some(1)).is_none()));
+            control.close();
             join([waiting]);
             drop(inside);
         });
@@ -316,14 +316,14 @@ mod models {
     #[test]
     fn the_turn_comes() {
         loom::model(|| {
-            let (turnstile, ordered) = (turnstile(1, 1), Arc::new(Ordered::default()));
+            let (control, ordered) = (control(1, 1), Arc::new(Ordered::default()));
             let other = ordered.clone();
             let waiting = spawn(move || {
-                assert!(turnstile.wait_until(|| other.committed() == 1));
+                assert!(control.wait_until(|| other.committed() == 1));
                 other.deposit(1, (), |()| Ok::<_, ()>(())).unwrap();
             });
             ordered.deposit(0, (), |()| Ok::<_, ()>(())).unwrap();
-            turnstile.wake_all();
+            control.wake_all();
             join([waiting]);
             assert_eq!(ordered.committed(), 2);
         });
@@ -331,11 +331,11 @@ mod models {
 
     /// Closing reaches a worker whose turn does not come.
     #[test]
-    fn nobody_waits_for_a_turn_at_a_closed_turnstile() {
+    fn nobody_waits_for_a_turn_once_admission_is_closed() {
         loom::model(|| {
-            let turnstile = turnstile(1, 1);
-            let waiting = spawn(move || assert!(!turnstile.wait_until(|| false)));
-            turnstile.close();
+            let control = control(1, 1);
+            let waiting = spawn(move || assert!(!control.wait_until(|| false)));
+            control.close();
             join([waiting]);
         });
     }
@@ -344,9 +344,9 @@ mod models {
     #[test]
     fn tickets_that_are_used_up_let_everyone_go() {
         loom::model(|| {
-            let turnstile = turnstile(1, 1);
+            let control = control(1, 1);
             join((0..2).map(|_| {
-                spawn(move || while turnstile.enter(|t| (t < 1).then_some(1)).is_some() {})
+                spawn(move || while control.enter(|t| (t < 1).then_some(1)).is_some() {})
             }));
         });
     }
