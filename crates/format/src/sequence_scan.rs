@@ -40,7 +40,7 @@ enum State {
     Quality,
 }
 
-/// See the module documentation.
+/// Finds where each read begins and ends, of text that comes in pieces.
 #[derive(Debug, Default)]
 pub struct SequenceScanner {
     state: State,

@@ -67,7 +67,7 @@ pub enum FoundManifest {
     Whole(Vec<u8>),
 }
 
-/// See the module documentation. Dropped before a manifest was written, or found, it is removed.
+/// A locked folder with a manifest. Dropped before a manifest was written, or found, it is removed.
 #[derive(Debug)]
 pub struct CheckpointFolder {
     path: PathBuf,

@@ -110,7 +110,7 @@ impl RunError for IndexedFastaError {
     }
 }
 
-/// See the module documentation.
+/// A FASTA file of which any region can be read.
 #[derive(Debug)]
 pub struct IndexedFasta {
     text: SeekableText,

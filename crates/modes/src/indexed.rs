@@ -8,7 +8,7 @@ use seqloom_align::search::{Genome, Rows};
 /// Bases of the strings with which searches begin, at most.
 const KMER_BASES: usize = 12;
 
-/// See the module documentation.
+/// The index and the table of its k-mers.
 #[derive(Debug)]
 pub(super) struct Indexed {
     loaded: Loaded,

@@ -8,7 +8,7 @@ use seqloom_signal::store::{DecodeScratch, FrameBatch, SignalStore};
 /// A read, or why there is none.
 pub(crate) type Outcome = Result<SignalRead, Box<Fault>>;
 
-/// See the module documentation.
+/// Decodes stored reads to `SignalRead`s.
 pub(crate) struct Decode;
 
 impl Stage for Decode {

@@ -13,7 +13,7 @@ use seqloom_runtime::trace::{ThreadSpread, ThreadTimes};
 /// Version of this layout.
 pub const SCHEMA: u32 = 2;
 
-/// See the module documentation. Times in seconds, sizes in bytes.
+/// The object that `--json` writes. Times in seconds, sizes in bytes.
 #[derive(Debug, Serialize)]
 pub struct RunReport {
     /// [`SCHEMA`].

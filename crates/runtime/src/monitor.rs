@@ -10,7 +10,7 @@ use std::sync::PoisonError;
 #[cfg(not(loom))]
 use std::sync::{Condvar, Mutex, MutexGuard};
 
-/// See the module documentation.
+/// State behind a lock, with the workers that wait for a change of it.
 #[derive(Debug, Default)]
 pub struct Monitor<T> {
     state: Mutex<T>,

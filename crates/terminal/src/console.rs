@@ -26,7 +26,7 @@ pub fn print(text: &str) -> Result<(), OutputError> {
     Output::create(Path::new("-"))?.write(text.as_bytes())
 }
 
-/// See the module documentation.
+/// The standard error of a program, with its log file and its progress line.
 pub struct Console {
     program: &'static str,
     stderr: Arc<File>,

@@ -9,7 +9,7 @@ use seqloom_runtime::error::{AnyRunError, Class, Place, RunError};
 /// The outcome of a command, or of a part of one.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// See the module documentation.
+/// A [`RunError`] of any kind, with the words that are put before its message.
 #[derive(Debug)]
 pub struct Error {
     cause: AnyRunError,

@@ -75,7 +75,7 @@ fn class_name(class: Class) -> &'static str {
     }
 }
 
-/// See the module documentation.
+/// Descriptors on which another program is told of this run.
 #[derive(Debug, Default)]
 pub struct Host {
     progress: Option<File>,

@@ -106,7 +106,7 @@ pub struct CohortRange {
     pub cohorts: Option<u64>,
 }
 
-/// See the module documentation.
+/// Takes the blocks of a lane and gives its cohorts, cut into batches.
 ///
 /// Where the names of the first pair are alike but for `.1` and `.2` at their ends (`fastq-dump
 /// --readids` writes such), these are taken off all names of the input.

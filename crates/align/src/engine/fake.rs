@@ -63,7 +63,7 @@ impl FromStr for FakeOptions {
     }
 }
 
-/// See the module documentation.
+/// Emits plausible records after the time that an alignment takes.
 #[derive(Debug)]
 pub struct FakeEngine {
     options: FakeOptions,

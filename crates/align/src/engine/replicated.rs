@@ -8,7 +8,7 @@ use seqloom_runtime::placement::Plan;
 
 use super::{BatchEngine, CohortEngine, EngineError, EngineReads, RecordSink, SeededBatch};
 
-/// See the module documentation.
+/// One engine in as many copies as there are groups of NUMA nodes.
 #[derive(Debug)]
 pub struct Replicated<E> {
     first: E,

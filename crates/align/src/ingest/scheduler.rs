@@ -138,7 +138,7 @@ impl Load {
     }
 }
 
-/// See the module documentation.
+/// The tasks of one lane that are ready, and those that wait for something.
 pub(super) struct Scheduler<'a, E: CohortEngine> {
     cutter: CohortCutter<'a>,
     /// The engine, where batches wait for what it learns of their cohort.

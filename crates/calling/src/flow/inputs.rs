@@ -7,7 +7,7 @@ use super::record::{Filter, HardClips};
 use super::sequences::ReadSequences;
 use super::signals::SignalFiles;
 
-/// See the module documentation.
+/// Alignments, reference, reads and signal of one run.
 pub struct CallInputs<'a> {
     /// Aligned reads: one BAM or SAM.
     pub alignments: &'a AlignmentSource,

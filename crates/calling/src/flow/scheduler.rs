@@ -61,7 +61,7 @@ pub(super) enum Task {
     Call(Job),
 }
 
-/// See the module documentation.
+/// Records that wait, are worked on, or wait for their turn to be written.
 pub(super) struct Scheduler<'a> {
     source: &'a AlignmentSource,
     filter: Filter,

@@ -123,7 +123,7 @@ const CODES: [u8; 256] = {
     codes
 };
 
-/// See the module documentation.
+/// The bases of every read, in the file or in memory.
 #[derive(Debug)]
 pub struct ReadSequences {
     index: ReadIndex,

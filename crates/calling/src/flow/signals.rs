@@ -357,7 +357,7 @@ pub(crate) enum SignalProblem {
     Unreadable(Box<Fault>),
 }
 
-/// See the module documentation.
+/// Files of raw signal, and which read is in which of them.
 pub struct SignalFiles {
     paths: Vec<PathBuf>,
     index: ReadIndex,

@@ -17,7 +17,7 @@ pub(crate) trait Absorb {
     fn absorb(&mut self, later: &Self);
 }
 
-/// See the module documentation.
+/// Keys in their order, each with its count.
 #[derive(Debug)]
 pub(crate) struct Tallies<K, V> {
     /// Sorted, each key once.

@@ -48,7 +48,7 @@ pub(crate) fn header_bytes(header: &Header, threads: NonZeroUsize) -> u64 {
     bytes.saturating_sub(USUAL_HEADER_BYTES)
 }
 
-/// See the module documentation.
+/// Threads, memory, phases and progress of one run.
 pub(crate) struct Run<'a> {
     pub(crate) console: &'a Console,
     pub(crate) threads: NonZeroUsize,

@@ -22,7 +22,7 @@ use super::run::{Peaks, Run, stage_row};
 use crate::host;
 use crate::recalibration::{applied_report, log_applied};
 
-/// See the module documentation.
+/// Counts, metrics and times of one run.
 #[derive(Default)]
 pub(crate) struct Summary {
     pub(crate) tally: Tally,

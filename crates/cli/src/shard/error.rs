@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::identity::other_program;
 use seqloom_runtime::error::{Class, Place, RunError};
 
-/// See the module documentation.
+/// A run directory that does not have what a task needs.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ShardError {
     /// A task that this one needs has not been done.

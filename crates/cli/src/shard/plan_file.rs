@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// First field of the file, and the version of its meaning and of all other files.
 pub(crate) const SCHEMA: &str = "seqloom shard plan 1";
 
-/// See the module documentation.
+/// The contents of `plan.json`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PlanFile {

@@ -26,7 +26,7 @@ use crate::output::write_error;
 /// Most faults that are reported one by one; all are counted, and `--lost` has them all.
 const MAX_TOLD: u64 = 100;
 
-/// See the module documentation.
+/// One pass of a command over its files: threads, progress, and what was lost.
 pub(super) struct Pass<'a> {
     console: &'a Console,
     pub(super) threads: NonZeroUsize,

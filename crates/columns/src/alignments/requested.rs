@@ -10,7 +10,7 @@ use super::tags::TagColumn;
 use crate::error::ColumnsError;
 use crate::text::TextType;
 
-/// See the module documentation.
+/// Columns and records that a table of alignments is to have.
 #[derive(Debug, Clone)]
 pub struct Requested {
     /// Columns, in order.

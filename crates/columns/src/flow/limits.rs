@@ -13,7 +13,7 @@ const GROWTH: u64 = 9;
 /// More than this per worker is of no use to blocks and rows.
 const MOST_PER_WORKER_BYTES: u64 = 4 * BATCH_BYTES;
 
-/// See the module documentation.
+/// Workers, rows of a batch, and memory.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Workers.

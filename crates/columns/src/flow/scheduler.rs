@@ -32,7 +32,7 @@ pub(super) enum Task<B> {
     Build(Batch<B>),
 }
 
-/// See the module documentation.
+/// Blocks that are read and batches that are ready for workers.
 pub(super) struct Scheduler<'a, T: Table> {
     table: &'a T,
     check: T::Check,

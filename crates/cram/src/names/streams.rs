@@ -12,7 +12,7 @@ const TRIAL_BYTES: usize = 16 << 10;
 
 const WAYS: [Way; 4] = [Way::PLAIN, Way::IN_CONTEXT, Way::RUNS, Way::PACKED];
 
-/// See the module documentation.
+/// Bytes of one slice's names, a stream for each place and kind of token.
 #[derive(Default)]
 pub(super) struct Streams {
     /// Of each place, by kind. After `count` there is memory alone.

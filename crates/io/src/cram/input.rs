@@ -30,7 +30,7 @@ pub(crate) struct ContainerScratch {
     bytes: Vec<u8>,
 }
 
-/// See the module documentation.
+/// An open file of CRAM whose containers are claimed in turn.
 pub(crate) struct CramInput {
     containers: InTurn<Containers>,
     header: Header,

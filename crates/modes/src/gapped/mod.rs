@@ -63,7 +63,7 @@ const LEAST_ROWS: u32 = 16;
 /// reads with 0 to 12 % random bases: without them Bowtie 2's score is better in 1 % of them.
 const POOR: f64 = 0.6;
 
-/// See the module documentation.
+/// Aligns reads by score, with gaps: what Bowtie 2 looks for.
 #[derive(Debug)]
 pub struct GappedEngine {
     index: Indexed,

@@ -59,7 +59,7 @@ const ROWS_OF_SHORT: u32 = 8;
 /// Introns that there is memory for besides what is planned: more than any annotation has.
 const MOST_INTRONS: usize = 1 << 20;
 
-/// See the module documentation.
+/// Aligns reads of RNA over introns: what HISAT2 looks for.
 #[derive(Debug)]
 pub struct SplicedEngine {
     index: Indexed,

@@ -48,7 +48,7 @@ const SHORTEST_READ: usize = 15;
 /// Most mismatches that can be requested.
 pub const MOST_MISMATCHES: u8 = scheme::MOST_MISMATCHES as u8;
 
-/// See the module documentation.
+/// Aligns reads without gaps: what Bowtie looks for.
 #[derive(Debug)]
 pub struct UngappedEngine {
     index: Indexed,

@@ -4,7 +4,7 @@ use seqloom_cram::Numbering;
 use seqloom_format::index::IndexBuilder;
 use seqloom_format::{MalformedState, Persist};
 
-/// See the module documentation.
+/// The index of an output, gathered while its units are written.
 #[derive(Debug)]
 pub enum OutputIndex {
     /// Bins of BAM, for BAI or CSI.

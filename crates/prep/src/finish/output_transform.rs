@@ -41,7 +41,7 @@ impl DuplicateTagging {
     }
 }
 
-/// See the module documentation.
+/// The last changes of a record: qualities, tags of duplicates, late steps.
 pub struct OutputTransform<'a> {
     /// Marks, and which of them are written in tags.
     pub duplicates: Option<(&'a DuplicateMarks, DuplicateTagging)>,

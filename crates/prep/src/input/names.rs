@@ -34,7 +34,7 @@ pub(super) struct NotGrouped {
     pub(super) first: u64,
 }
 
-/// See the module documentation.
+/// Hashes of template names, which show whether a name comes twice.
 #[derive(Debug)]
 pub struct TemplateNames<'a> {
     backing: &'a Backing,

@@ -89,7 +89,7 @@ struct Carried {
     records: u64,
 }
 
-/// See the module documentation.
+/// The blocks that are read, and the templates that are ready for workers.
 pub(super) struct Scheduler<'a> {
     source: &'a AlignmentSource,
     grouping: Grouping,

@@ -86,7 +86,7 @@ impl Prepared {
     }
 }
 
-/// See the module documentation.
+/// Edits and counts the records that are written to one output.
 pub(super) struct Writing<'a> {
     request: &'a OutputRequest<'a>,
     records: &'a StoredRecords<'a>,

@@ -21,7 +21,7 @@ use crate::finish::{CountingPassOptions, FinishError, StoredRecords};
 use crate::input::ReferenceSequences;
 use crate::partition::Backing;
 
-/// See the module documentation.
+/// The source of the table, and the options by which it is applied.
 pub struct RecalibrationRequest<'a> {
     /// Source of the table.
     pub source: TableSource<'a>,

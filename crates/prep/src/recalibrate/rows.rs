@@ -33,7 +33,7 @@ pub struct QualityRow {
     pub empirical: f64,
 }
 
-/// See the module documentation.
+/// Rows of a table summed by reported quality, by cycle and by context.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct QualityRows {
     /// By reported quality, of each read group where there are few.

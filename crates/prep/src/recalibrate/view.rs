@@ -193,7 +193,7 @@ fn read(
     Ok(Persist::from_state(&bytes)?)
 }
 
-/// See the module documentation.
+/// Read access to a table, wherever its rows are.
 #[derive(Debug, Clone, Copy)]
 pub struct TableView<'a> {
     /// Without its rows by covariate, where `stored` has them.

@@ -36,7 +36,7 @@ pub struct Slot {
     pub(crate) cpus: Option<IdSet>,
 }
 
-/// See the module documentation.
+/// Which workers run on which CPUs, and which copy of the index each reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     /// The decision; never [`IndexPlacement::Auto`].

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::{IdSet, Topology, list, text};
 use crate::sys;
 
-/// See the module documentation.
+/// CPUs and memory nodes that this process may use.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Limits {
     /// CPUs that the process may run on and that are online.

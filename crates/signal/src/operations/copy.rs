@@ -2,7 +2,7 @@
 
 use crate::flow::pass::{Stage, Tally, Work};
 
-/// See the module documentation.
+/// Hands on the bytes of each record.
 pub struct Copy;
 
 /// The records of a batch as they are stored.

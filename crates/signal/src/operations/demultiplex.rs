@@ -54,7 +54,7 @@ pub enum DemuxError {
 /// Each category is a file that stays open.
 pub(crate) const MAX_CATEGORIES: usize = 1 << 16;
 
-/// See the module documentation.
+/// The categories of each read id.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct DemuxTable {
     /// Names, in the order in which the table has them first.

@@ -6,7 +6,7 @@ use crate::flow::pass::{Components, Stage, StoredRead, Tally, Work};
 use crate::store::requests::Location;
 use crate::store::{DecodeScratch, ReadIndex};
 
-/// See the module documentation.
+/// Gives the id and the place of each read.
 pub struct Locate<'a> {
     /// Time of the components.
     pub components: &'a Components,

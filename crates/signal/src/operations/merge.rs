@@ -104,7 +104,7 @@ pub struct UnionOptions {
     pub widen: bool,
 }
 
-/// See the module documentation.
+/// The header of the output, with the numbers that read groups get in it.
 #[derive(Debug)]
 pub struct HeaderUnion {
     options: UnionOptions,

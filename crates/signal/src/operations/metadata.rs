@@ -11,7 +11,7 @@ const PRIMARY_COLUMNS: usize = 8;
 /// The column of the number of samples; that of the samples follows.
 const SAMPLES_COLUMN: usize = 6;
 
-/// See the module documentation.
+/// Writes the fields of each read without its samples.
 pub struct Skim<'a> {
     /// Header of the file.
     pub header: &'a SignalHeader,

@@ -63,7 +63,7 @@ pub enum Route<'a> {
     ByCategory(&'a DemuxTable),
 }
 
-/// See the module documentation.
+/// Writes each read as a record of the output format.
 pub struct Transcode<'a> {
     /// The header of the output, or of all outputs.
     pub header: &'a SignalHeader,

@@ -51,7 +51,7 @@ fn wrong(what: &str) -> ChannelError {
     ChannelError::Wrong(what.to_owned())
 }
 
-/// See the module documentation.
+/// The connection to one worker process.
 pub(super) struct Channel {
     stream: UnixStream,
     shared: File,

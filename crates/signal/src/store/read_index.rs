@@ -54,7 +54,7 @@ fn mark_twice<T: Copy>(
     });
 }
 
-/// See the module documentation.
+/// Where the read of each id is.
 #[derive(Debug, Default)]
 pub struct ReadIndex {
     uuids: Vec<UuidEntry>,

@@ -9,7 +9,7 @@ use super::error::ReadError;
 use super::fast5::Fast5Scratch;
 use super::pod5::Pod5Scratch;
 
-/// See the module documentation.
+/// Decoders and buffers of one worker, one for each format.
 #[derive(Default)]
 pub struct DecodeScratch {
     blow5: Option<(Compression, RecordDecoder)>,

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::text::Text;
 
-/// See the module documentation.
+/// Finds how many symbols each suffix shares with a given one.
 pub(super) struct Matcher<'a> {
     text: &'a Text,
     /// The suffix that others are compared with.

@@ -14,7 +14,7 @@ const MAX_PIECE: usize = 4_096;
 /// At the end every worker leaves at most one piece unfilled, so much of the room in all.
 const UNFILLED_PART: usize = 64;
 
-/// See the module documentation.
+/// Entries of which workers take a piece at a time.
 pub(super) struct Pieces<'e> {
     length: usize,
     left: Mutex<Left<'e>>,

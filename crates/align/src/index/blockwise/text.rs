@@ -11,7 +11,7 @@ pub(super) const WORD_SYMBOLS: u64 = 32;
 /// Words of zeros past the end, so that a window that starts at the end can be read.
 const PADDING_WORDS: u64 = 3;
 
-/// See the module documentation.
+/// The packed text, compared 32 symbols at a time.
 #[derive(Debug)]
 pub(super) struct Text {
     words: Large<u64>,

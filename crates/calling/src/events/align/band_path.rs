@@ -8,7 +8,7 @@ use super::trace::Trace;
 /// Cell of band 0 that is before all events and k-mers, and of band 1 with one event trimmed.
 pub(super) const MIDDLE: usize = BANDWIDTH / 2;
 
-/// See the module documentation. It begins with band 1; [`BandPath::next`] leads to band 2.
+/// The position of each band. It begins with band 1; [`BandPath::next`] leads to band 2.
 #[derive(Debug)]
 pub(super) struct BandPath {
     band: usize,

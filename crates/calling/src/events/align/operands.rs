@@ -22,7 +22,7 @@ pub(super) struct Transitions {
     pub(super) skip: f64,
 }
 
-/// See the module documentation.
+/// Events and k-mers of one read, as kernels load them.
 #[derive(Debug, Default)]
 pub(super) struct Operands {
     pub(super) events: usize,

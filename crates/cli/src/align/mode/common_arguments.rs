@@ -17,7 +17,7 @@ enum StrandArgument {
     Reverse,
 }
 
-/// See the module documentation.
+/// How many placements are reported, on which strands, and what is trimmed before.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Placements (all modes but bwa; docs/modes.md)")]
 pub(super) struct CommonArguments {

@@ -83,7 +83,7 @@ fn length_function(text: &str) -> Result<LengthFunction, String> {
     }
 }
 
-/// See the module documentation.
+/// Scores of matches, mismatches and gaps, and the effort of the search.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "By score (--mode end-to-end, local or spliced; docs/modes.md)")]
 pub(super) struct GappedArguments {

@@ -20,7 +20,7 @@ enum OrientationArgument {
     Ff,
 }
 
-/// See the module documentation.
+/// Which pairs of mates are concordant, and how they are reported.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Mates (all modes but bwa; docs/modes.md)")]
 pub(super) struct MateArguments {

@@ -41,7 +41,7 @@ enum StrandTagArgument {
     Ts,
 }
 
-/// See the module documentation.
+/// Which introns are known, which may be found, and what they cost.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Over introns (--mode spliced, as HISAT2; docs/modes.md)")]
 pub(super) struct SplicedArguments {

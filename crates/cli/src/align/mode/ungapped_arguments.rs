@@ -8,7 +8,7 @@ use super::common_arguments::{Common, ONE, reads_file};
 use super::mates_arguments::{MateArguments, UNGAPPED_INSERT};
 use crate::options_given::first_given;
 
-/// See the module documentation.
+/// How many mismatches a placement may have, and where.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Without gaps (--mode ungapped, as Bowtie; docs/modes.md)")]
 pub(super) struct UngappedArguments {

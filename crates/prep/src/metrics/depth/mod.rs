@@ -119,7 +119,7 @@ impl Counts {
     }
 }
 
-/// See the module documentation.
+/// Depth of the reference as far as units are committed.
 #[derive(Debug, Clone, Default)]
 pub struct Depth {
     counts: Counts,

@@ -3,7 +3,7 @@
 use seqloom_format::bam::CigarOps;
 use seqloom_format::bam::cigar::{DELETION, HARD_CLIP, INSERTION, PADDING, SKIP, SOFT_CLIP};
 
-/// See the module documentation; in bases, but for `gaps`.
+/// Totals of one CIGAR in bases, but for `gaps`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct CigarSums {
     /// Of the read, in M, I, = and X.

@@ -181,7 +181,7 @@ fn merge_rows<const N: usize>(sums: &mut Vec<[u64; N]>, more: &[[u64; N]]) {
     }
 }
 
-/// See the module documentation.
+/// Counts by cycle of the read, of first and second reads apart.
 #[derive(Debug, Clone)]
 pub struct CycleCounts {
     /// First reads, and single ones.

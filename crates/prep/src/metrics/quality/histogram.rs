@@ -13,7 +13,7 @@ const EXACT_VALUES: u64 = 1 << 22;
 /// Beyond, a bin is 512 sizes: at most 4 Mi bins for all sizes of 31 bits.
 const BIN_BITS: u32 = 9;
 
-/// See the module documentation.
+/// How often each size occurs.
 #[derive(Debug, Clone, Default)]
 pub struct Histogram {
     table: Vec<u64>,

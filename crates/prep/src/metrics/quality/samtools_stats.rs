@@ -94,7 +94,7 @@ struct Position {
     position: i32,
 }
 
-/// See the module documentation.
+/// The counts that the lines SN and CHK of `samtools stats` are made of.
 #[derive(Debug, Clone)]
 pub struct SamtoolsStatsCounts {
     /// CHK.

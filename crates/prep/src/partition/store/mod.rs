@@ -127,7 +127,7 @@ impl StoreScratch {
     }
 }
 
-/// See the module documentation.
+/// Chunks of all partitions, in memory or in the spill file.
 #[derive(Debug)]
 pub struct ChunkStore<'a> {
     backing: &'a Backing,
