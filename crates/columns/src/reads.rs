@@ -29,7 +29,7 @@ pub enum ReadColumn {
     Name,
     /// Text after the name.
     Comment,
-    /// Bases.
+    /// Bases as letters.
     Sequence,
     /// Phred qualities; FASTA has none.
     Qualities,

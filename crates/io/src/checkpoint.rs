@@ -59,7 +59,7 @@ fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Checkp
 /// State that the run before left in a folder.
 #[derive(Debug, PartialEq, Eq)]
 pub enum FoundManifest {
-    /// Nothing.
+    /// No run has left a manifest.
     None,
     /// Something that nobody wrote.
     Damaged,

@@ -88,7 +88,7 @@ impl RunError for ReblockError {
 /// Contents of a file, counted in blocks of some number of reads.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Measured {
-    /// Reads.
+    /// Reads of the file.
     pub records: u64,
     /// Their text in bytes, blank lines at the end apart.
     pub(crate) text_bytes: u64,
@@ -149,9 +149,9 @@ pub fn measure(input: &Path, reads_per_block: usize) -> Result<Measured, Reblock
 /// Totals of rewriting.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Rewritten {
-    /// Reads.
+    /// Reads that were written.
     pub records: u64,
-    /// Blocks.
+    /// Blocks that they are in.
     pub blocks: u64,
     /// Text before, in bytes.
     pub text_bytes: u64,

@@ -48,7 +48,7 @@ pub enum TextError {
     NotRandom {
         /// The file.
         path: PathBuf,
-        /// Compression.
+        /// Name of the compression.
         method: &'static str,
     },
     /// Its compressed data are damaged.

@@ -12,7 +12,7 @@ pub enum Reported {
 /// The strands of the reference that reads are placed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strands {
-    /// Both.
+    /// The reference and its reverse complement.
     Both,
     /// The read as it is.
     Forward,

@@ -23,7 +23,7 @@ pub struct PairOptions {
     pub orientation: Orientation,
     /// Least distance between the outer ends, in bp.
     pub min_insert_bp: u32,
-    /// Greatest.
+    /// Greatest distance between the outer ends, in bp.
     pub max_insert_bp: u32,
 }
 

@@ -70,7 +70,7 @@ pub enum ExchangeError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// Evidence.
+        /// What shows that it is damaged.
         problem: &'static str,
     },
     /// The workers were stopped.

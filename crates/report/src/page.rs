@@ -27,9 +27,9 @@ pub enum Cell {
     Count(u64),
     /// Any number; what is none is left empty.
     Number(f64),
-    /// Text.
+    /// Text, escaped on the page.
     Text(String),
-    /// Nothing.
+    /// A cell without a value; `null` in JSON.
     Empty,
 }
 
@@ -128,7 +128,7 @@ pub(crate) fn thousands(number: &str) -> String {
 pub struct PageTable {
     /// Its name in JSON, and what links to it.
     pub id: Cow<'static, str>,
-    /// Heads.
+    /// Names of the columns.
     pub columns: Vec<&'static str>,
     /// As many cells in each row.
     pub rows: Vec<Vec<Cell>>,
@@ -137,7 +137,7 @@ pub struct PageTable {
 /// A table, and a plot of it where that shows more.
 #[derive(Debug, Clone, Default)]
 pub struct Figure {
-    /// Heading.
+    /// Heading above the plot and the table.
     pub title: String,
     /// The plot and its style.
     pub plot: Option<(Plot, Style<'static>)>,
@@ -152,7 +152,7 @@ pub struct Figure {
 /// A part of the page.
 #[derive(Debug, Clone, Default)]
 pub struct Section {
-    /// Heading.
+    /// Heading of the section, and its link on the page.
     pub title: &'static str,
     /// Meaning of the numbers, and whose definition they follow.
     pub note: String,

@@ -58,9 +58,9 @@ const COLOURS: [&str; 7] =
 /// A point of a line.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
-    /// To the right.
+    /// Value on the horizontal axis.
     pub x: f64,
-    /// Upwards.
+    /// Value on the vertical axis.
     pub y: f64,
 }
 
@@ -95,7 +95,7 @@ pub struct Line {
 /// A plot with logarithmic axes.
 #[derive(Debug, Clone)]
 pub struct Plot {
-    /// Title.
+    /// Text above the plot.
     pub title: String,
     /// Label of the horizontal axis.
     pub x: String,
@@ -424,7 +424,7 @@ fn legend(out: &mut String, line: &Line, number: usize, right: f64) {
 /// Bars of parts of a whole, one below the other.
 #[derive(Debug, Clone)]
 pub struct Bars {
-    /// Title.
+    /// Text above the bars.
     pub title: String,
     /// Names of the parts.
     pub parts: Vec<String>,

@@ -50,7 +50,7 @@ pub struct RunReport {
     /// Lanes of a sheet, with the read groups that they got.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lanes: Vec<LaneReport>,
-    /// Counts.
+    /// Templates, records and duplicates of the run.
     pub counts: Counts,
     /// Outcomes of recalibration.
     #[serde(skip_serializing_if = "Option::is_none")]

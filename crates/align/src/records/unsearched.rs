@@ -57,7 +57,7 @@ impl UnsearchedCount {
 pub struct UnsearchedReads {
     /// Shorter than the engine searches for.
     pub too_short: UnsearchedCount,
-    /// Longer.
+    /// Longer than the engine searches for.
     pub too_long: UnsearchedCount,
 }
 

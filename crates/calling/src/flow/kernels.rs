@@ -80,7 +80,7 @@ pub struct MethylationKernel {
     pub read: ReadOptions,
     /// Which groups are called.
     pub call: CallOptions,
-    /// Columns.
+    /// Columns of the table.
     pub format: TableFormat,
     /// Region of groups, first and last site.
     pub region: Option<RangeInclusive<u64>>,
@@ -195,7 +195,7 @@ pub struct EventalignKernel {
     pub nucleotides: PoreModel,
     /// How reads are aligned.
     pub read: ReadOptions,
-    /// Columns.
+    /// Columns of the table.
     pub table: TableOptions,
     /// Lines are SAM in place of a table.
     pub is_sam: bool,

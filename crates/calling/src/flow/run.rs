@@ -36,7 +36,7 @@ const PREPAID_BYTES: std::ops::RangeInclusive<u64> = 1 << 20..=256 << 20;
 /// How calling runs.
 #[derive(Debug, Clone, Copy)]
 pub struct CallOptions<'a> {
-    /// Workers.
+    /// Workers, each of which calls one read at a time.
     pub threads: NonZeroUsize,
     /// Most memory of records, results and the reads being worked on.
     pub memory_bytes: u64,

@@ -19,7 +19,7 @@ use super::record::{Filter, Scan, Unit, name_of, place_of, scan};
 /// Blocks, per worker, that are being fetched or wait for a block before them.
 const BLOCKS_PER_WORKER: usize = 2;
 
-/// Bounds.
+/// How many records, and what they hold, may be in memory.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
     pub(super) workers: usize,

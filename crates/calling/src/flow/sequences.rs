@@ -41,7 +41,7 @@ pub enum ReadSequencesError {
         path: PathBuf,
         /// Memory that they may take.
         limit: ByteSize,
-        /// Hint.
+        /// What to do, in words that end the message.
         hint: &'static str,
     },
 }

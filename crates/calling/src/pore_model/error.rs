@@ -11,13 +11,13 @@ pub enum ModelError {
         "k-mers of {kmer_length} letters are not supported; a model has at most 16,777,216 rows"
     )]
     KmerLength {
-        /// Letters.
+        /// Letters of a k-mer.
         kmer_length: usize,
     },
     /// A table is not complete, or longer than that.
     #[error("{found} levels where {expected} {kmer_length}-mers need one each")]
     Rows {
-        /// Levels.
+        /// Rows that the table has.
         found: usize,
         /// K-mers.
         expected: usize,
@@ -141,7 +141,7 @@ pub enum LineDefect {
         key: &'static str,
         /// As written.
         value: String,
-        /// Hint.
+        /// What to do, in words that end the message.
         hint: &'static str,
     },
 }

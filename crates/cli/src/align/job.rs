@@ -41,7 +41,7 @@ pub(crate) struct Job<'a> {
     pub(crate) plan: MemoryPlan,
     pub(super) bins: GenomeBins,
     pub(crate) ingest: IngestOptions,
-    /// Which cohorts of the input: of a part of it, there is one lane.
+    /// Cohorts that are aligned. Where these are a part of the input, it is a single lane.
     range: CohortRange,
     pub(super) trace: IngestTrace,
     pub(super) output: OutputFiles<'a>,

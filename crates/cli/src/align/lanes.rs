@@ -109,7 +109,7 @@ pub(crate) struct Row {
 #[derive(Debug, Default)]
 pub(crate) struct LaneSpecs {
     pub(crate) lanes: Vec<LaneSpec>,
-    /// Columns.
+    /// Names of columns that are not read.
     pub(super) ignored: Vec<String>,
     /// Lines that start with `#`.
     comments: usize,

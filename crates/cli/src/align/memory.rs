@@ -26,7 +26,7 @@ pub(crate) const WORKER_BYTES: u64 = 24 << 20;
 /// What a worker holds of a base of the batch in its hands: the input's block, the engine's copy,
 /// the record as it is packed and as it is stored, each with its quality.
 const IN_HAND_PER_BASE_BYTES: u64 = 8;
-/// Of a batch there is so much room in [`WORKER_BYTES`]: for reads of 2,000 bases.
+/// Part of [`WORKER_BYTES`] that a batch may take: enough for reads of 2,000 bases.
 const BATCH_BYTES: u64 = 8 << 20;
 /// What is held of one read between seeding and emission besides its bases and qualities: its name,
 /// and five regions of 88 bytes.
@@ -40,7 +40,7 @@ const LANE_BYTES: u64 = 4 << 20;
 /// Below this, too little is left to sort the largest partitions with.
 pub(crate) const MIN_STORE_BYTES: u64 = 32 << 20;
 
-/// The shares.
+/// How the memory of a run is shared between candidates, records and workers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MemoryPlan {
     /// Bounds of the memory of candidates.

@@ -32,7 +32,7 @@ const SLACK_SHARE: u64 = 24;
 /// Kinds of read ends: pairs, fragments, markers.
 const KINDS_OF_ENDS: usize = 3;
 
-/// The shares.
+/// How the memory of a run is shared between records and workers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct MemoryPlan {
     /// Most memory of records and read ends.

@@ -90,7 +90,7 @@ pub(super) fn run(
     }
     let folder = RunFolder::open_early(&arguments.task.folder)?;
     let mut machine = arguments.task.machine.clone();
-    // It is one for all shards, not one for each.
+    // All shards write to one log.
     if let Some(log) = machine.log.take() {
         console.log_to(&log).map_err(write_error(&log))?;
     }

@@ -298,7 +298,7 @@ fn count_reads(store: &dyn SignalStore) -> Result<u64, StoreError> {
 /// Makes the output with a number.
 type Create<'a> = &'a dyn Fn(u64) -> Result<RecordSink, PassError>;
 
-/// The outputs.
+/// Where the reads go.
 enum Sinks {
     /// All are open, and each read says which it goes to.
     Fixed(Vec<RecordSink>),

@@ -16,7 +16,7 @@ const MOST_PER_WORKER_BYTES: u64 = 4 * BATCH_BYTES;
 /// Workers, rows of a batch, and memory.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Workers.
+    /// Workers that fetch, build and write.
     pub threads: NonZeroUsize,
     /// Most rows of a batch.
     pub batch_rows: NonZeroUsize,

@@ -28,9 +28,9 @@ pub(crate) use self::table::{Block, Piece, Rest, Table};
 /// Counts of a stream.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Rows.
+    /// Rows of all batches.
     pub rows: u64,
-    /// Batches.
+    /// Batches that were written.
     pub batches: u64,
 }
 

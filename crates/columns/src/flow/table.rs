@@ -21,7 +21,7 @@ pub(crate) enum Rest {
 pub(crate) trait Block: Send + Sync {
     /// Input and number in it, from 0.
     fn place(&self) -> (usize, u64);
-    /// Rows.
+    /// Rows that the block gives.
     fn rows(&self) -> usize;
     /// Bytes of a row.
     fn row_bytes(&self, row: usize) -> u64;

@@ -23,7 +23,7 @@ const MIN_ORDER_1_BYTES: usize = 4;
 /// Context of a symbol's frequency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// Nothing.
+    /// No context: one table of frequencies.
     Zero,
     /// The symbol before.
     One,

@@ -35,7 +35,7 @@ pub struct ContainerHead {
     pub head_bytes: usize,
     /// Bytes of its blocks, which follow.
     pub body_bytes: usize,
-    /// Records.
+    /// Records of all its slices.
     pub records: u32,
     pub(crate) counter: u64,
     pub(crate) landmarks: Vec<usize>,

@@ -36,7 +36,7 @@ pub enum Problem {
     /// A count that differs from the number of items.
     #[error("{what} says {said}, and there are {found}")]
     Count {
-        /// Whose.
+        /// What has the count.
         what: &'static str,
         /// The stated number.
         said: i64,

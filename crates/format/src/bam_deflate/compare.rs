@@ -17,7 +17,7 @@ pub(super) struct Differences<const K: usize>(pub(super) [u64; K]);
 /// The longest run of equal columns from some column on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Longest {
-    /// Columns.
+    /// Columns of the run.
     pub(super) length: u32,
     /// The slots that have it.
     pub(super) slots: u64,

@@ -11,7 +11,7 @@ const MAX_DEPTH: u8 = 4;
 /// Kind of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DatatypeClass {
-    /// Integer.
+    /// Integer of any size and byte order.
     Integer {
         /// Whether it has a sign.
         signed: bool,

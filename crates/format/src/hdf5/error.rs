@@ -11,7 +11,7 @@ pub enum Hdf5Error {
     /// The operating system could not give the bytes.
     #[error("cannot read {length_bytes} bytes at byte {address}: {source}")]
     Io {
-        /// Address.
+        /// Offset in the file.
         address: u64,
         /// How many.
         length_bytes: u64,
@@ -53,7 +53,7 @@ pub enum Hdf5Error {
         what: &'static str,
         /// Its number in the format.
         value: u64,
-        /// Address.
+        /// Offset in the file.
         address: u64,
     },
     /// More than this reader is prepared to hold.
@@ -65,7 +65,7 @@ pub enum Hdf5Error {
         value: u64,
         /// How much there may be.
         limit: u64,
-        /// Address.
+        /// Offset in the file.
         address: u64,
     },
     /// A chunk of signal cannot be decoded.

@@ -37,7 +37,7 @@ const COLUMNS: [&str; 20] = [
 /// A value of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunValue {
-    /// Text.
+    /// Bytes of a text, UTF-8 or not.
     Text(Vec<u8>),
     /// A number.
     Integer(i64),

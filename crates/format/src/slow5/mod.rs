@@ -60,7 +60,7 @@ pub struct Compression {
 }
 
 impl Compression {
-    /// Neither.
+    /// Neither records nor signal are compressed.
     pub const NONE: Self =
         Self { record: RecordCompression::None, signal: SignalCompression::None };
 }

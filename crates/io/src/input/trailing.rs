@@ -1,4 +1,4 @@
-//! What bytes are that follow the end of compressed data, for messages.
+//! Describes the bytes after the end of compressed data, for messages.
 
 /// Bytes that are looked at.
 pub(crate) const LOOKED_AT_BYTES: usize = 64;
@@ -6,8 +6,8 @@ pub(crate) const LOOKED_AT_BYTES: usize = 64;
 /// Text that is shown.
 const SHOWN_LETTERS: usize = 16;
 
-/// What `bytes`, the first ones after the end of gzip or BGZF data, are, and how to be rid of them;
-/// `at` is their offset in the file.
+/// Describes `bytes`, the first ones after the end of gzip or BGZF data, and says how to be rid of
+/// them; `at` is their offset in the file.
 pub(crate) fn after_end(bytes: &[u8], at: u64) -> String {
     let what = describe(&bytes[..bytes.len().min(LOOKED_AT_BYTES)]);
     format!("{what} after the end of the compressed data; `head -c {at} FILE` leaves that out")

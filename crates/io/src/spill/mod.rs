@@ -36,7 +36,7 @@ pub enum SpillError {
     /// The file could not be made.
     #[error("cannot create a temporary file in {}: {source}", folder.display())]
     Create {
-        /// Folder.
+        /// Folder of temporary files.
         folder: PathBuf,
         /// The cause.
         source: io::Error,
@@ -44,13 +44,13 @@ pub enum SpillError {
     /// Every folder is full; this is the last one tried.
     #[error("no space left for temporary files in {}", folder.display())]
     NoSpace {
-        /// Folder.
+        /// The last folder of temporary files.
         folder: PathBuf,
     },
     /// Writing failed for another reason than a full disk.
     #[error("cannot write a temporary file in {}: {source}", folder.display())]
     Write {
-        /// Folder.
+        /// Folder of the file.
         folder: PathBuf,
         /// The cause.
         source: io::Error,
@@ -58,7 +58,7 @@ pub enum SpillError {
     /// Reading failed.
     #[error("cannot read data kept in {}: {source}", folder.display())]
     Read {
-        /// Folder.
+        /// Folder of the file.
         folder: PathBuf,
         /// The cause.
         source: io::Error,
@@ -70,7 +70,7 @@ pub enum SpillError {
         folder.display()
     )]
     Damaged {
-        /// Folder.
+        /// Folder of the file.
         folder: PathBuf,
         /// Offset in the nameless file.
         offset: u64,

@@ -69,7 +69,7 @@ impl LengthFunction {
 /// What a gap costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GapPenalty {
-    /// Once.
+    /// Cost of a gap of any length, to which its bases add.
     pub open: i16,
     /// For each base.
     pub extend: i16,

@@ -11,9 +11,9 @@ pub struct IntronOptions {
     pub are_requested: bool,
     /// Those that are in no table are looked for, too.
     pub novel: bool,
-    /// Fewest bases.
+    /// Bases of the shortest intron.
     pub least_bp: u32,
-    /// Most.
+    /// Bases of the longest intron.
     pub most_bp: u32,
     /// What one costs that does not begin with GT and end with AG.
     pub other_penalty: i16,
@@ -50,7 +50,7 @@ pub struct SplicedOptions {
     pub scoring: Scoring,
     /// What a clipped base costs at quality 40 or more, and at less.
     pub clip: [i16; 2],
-    /// Introns.
+    /// Which introns may be found, and what they cost.
     pub introns: IntronOptions,
     /// Most placements of a read that are reported, all of the best score.
     pub placements: usize,

@@ -116,7 +116,7 @@ pub struct FragmentEnd {
     pub(crate) umi: u64,
     /// Score, 16-bit as in Picard.
     pub(crate) score: i16,
-    /// Strand.
+    /// Whether the read is on the reverse strand.
     pub(crate) reverse: bool,
     /// The record has flag 0x80 (second read of its template).
     pub(crate) second: bool,
@@ -141,7 +141,7 @@ pub struct PairedEndMarker {
     /// UMI that counts up to errors; 0 where none does. Not in the serialised form: see
     /// [`UmiForm`].
     pub(crate) umi: u64,
-    /// Strand.
+    /// Whether the read is on the reverse strand.
     pub(crate) reverse: bool,
 }
 

@@ -67,7 +67,7 @@ pub struct DuplicateMarks {
 /// Kind of duplicate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DuplicateKind {
-    /// None.
+    /// No duplicate.
     Unique,
     /// Copied in the library.
     Library,

@@ -92,7 +92,7 @@ pub struct FinishOptions<'a> {
 pub struct FinishTrace {
     /// Reading back, sorting, flagging and encoding.
     pub encode: Stage,
-    /// Writing.
+    /// Writing encoded units in their turn.
     pub write: Stage,
     /// Waiting for memory or for the turn.
     pub wait: Stage,

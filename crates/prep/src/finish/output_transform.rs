@@ -21,7 +21,7 @@ const MOLECULE_TAG: [u8; 2] = *b"MI";
 /// (CLEAR_DT).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DuplicateTagging {
-    /// None.
+    /// No tag is written.
     #[default]
     None,
     /// Optical ones: SQ.

@@ -42,7 +42,7 @@ pub struct IngestOptions<'a> {
 pub struct IngestTrace {
     /// Reading, inflating and checking.
     pub fetch: Stage,
-    /// Steps.
+    /// Running the steps on records.
     pub steps: Stage,
     /// Into partitions.
     pub collect: Stage,

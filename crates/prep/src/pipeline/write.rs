@@ -174,7 +174,7 @@ impl<'a> Writing<'a> {
         self.metrics.so_far()
     }
 
-    /// Counts.
+    /// The counts of all workers, merged.
     pub(super) fn into_metrics(self) -> GatheredMetrics {
         self.metrics.into_metrics()
     }

@@ -232,7 +232,7 @@ pub enum RecalibrationError {
         read: String,
         /// Bases of the read (after clipping where covariates are counted).
         length: usize,
-        /// The limit.
+        /// Greatest cycle that is allowed.
         max_cycle: u32,
     },
     /// A quality above 93.

@@ -23,7 +23,7 @@ pub struct QualityRow {
     pub value: String,
     /// The value as a number; that of a context is its place among them.
     pub position: f64,
-    /// Bases.
+    /// Bases that were counted.
     pub observations: u64,
     /// Mismatches, fractional where they were shared between bases.
     pub errors: f64,

@@ -70,7 +70,7 @@ persist_fields!(StoredCounts { rows });
 pub struct CountedQuality {
     /// Index of the read group in the header.
     pub group: u32,
-    /// The quality.
+    /// Reported quality, on the Phred scale.
     pub quality: u8,
     /// Its counts, as bytes.
     pub cells: Box<[u8]>,

@@ -11,7 +11,7 @@ use crate::duplicates::strand::Strand;
 /// Which tag gets it, and of what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MoleculeOptions {
-    /// The tag.
+    /// Tag that the name of the molecule goes to.
     pub tag: [u8; 2],
     /// The strand of the molecule is reported, too.
     pub is_duplex: bool,

@@ -30,9 +30,9 @@ const LINES: Style<'static> = Style {
 /// More bars than these are drawn as a line.
 const MOST_BARS: usize = 110;
 
-/// Counts.
+/// What a run has counted, of which the report is made.
 pub struct Findings<'a> {
-    /// Flags.
+    /// Records by FLAG.
     pub tally: &'a Tally,
     /// Of each kind that was requested.
     pub metrics: &'a GatheredMetrics,

@@ -127,7 +127,7 @@ pub enum PlacementError {
     TooFewThreads {
         /// Groups requested.
         instances: usize,
-        /// Workers.
+        /// Workers, of which each group wants one.
         threads: usize,
     },
 }

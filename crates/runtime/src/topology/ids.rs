@@ -54,13 +54,13 @@ impl IdSet {
         self.0.binary_search(&id).is_ok()
     }
 
-    /// Intersection.
+    /// The ids that both have.
     #[must_use]
     pub fn intersect(&self, other: &Self) -> Self {
         Self(self.iter().filter(|&id| other.contains(id)).collect())
     }
 
-    /// Union.
+    /// The ids that either has.
     #[must_use]
     pub(crate) fn union(&self, other: &Self) -> Self {
         self.iter().chain(other.iter()).collect()

@@ -37,9 +37,9 @@ impl RunError for TopologyError {
 /// A CPU that is online (a hardware thread).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cpu {
-    /// Number.
+    /// The kernel's number of it.
     pub id: u32,
-    /// Socket.
+    /// The kernel's number of the socket.
     pub package: u32,
     /// Number of the core within its package; only `siblings` distinguishes cores for sure.
     pub core: u32,
@@ -63,13 +63,13 @@ pub struct HugePool {
 /// A NUMA node. It may have no CPU (memory of an accelerator, HBM, CXL) or no memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
-    /// Number.
+    /// The kernel's number of it.
     pub id: u32,
     /// Its CPUs that are online.
     pub cpus: IdSet,
     /// Relative distance to every node, in the order of [`Topology::nodes`]; 10 is local.
     pub distances: Vec<u32>,
-    /// Memory.
+    /// All memory of the node, free or not.
     pub memory_bytes: u64,
     /// Memory that nobody uses.
     pub free_bytes: u64,

@@ -38,7 +38,7 @@ pub struct Components {
     pub decode: trace::Stage,
     /// Encoding and deflating reads.
     pub encode: trace::Stage,
-    /// Writing.
+    /// Writing results to the output.
     pub write: trace::Stage,
 }
 
@@ -141,7 +141,7 @@ struct Supply<B> {
 
 /// How a pass runs.
 pub struct PassOptions<'a> {
-    /// Workers.
+    /// Workers that fetch, decode and encode.
     pub threads: NonZeroUsize,
     /// Time of the components.
     pub components: &'a Components,

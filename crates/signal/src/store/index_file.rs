@@ -61,7 +61,7 @@ pub enum IndexFileError {
     Duplicate {
         /// The index, or the file that was to be indexed.
         path: PathBuf,
-        /// Which.
+        /// The id and both places of it.
         source: DuplicateReadId,
     },
 }

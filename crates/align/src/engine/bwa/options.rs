@@ -60,7 +60,7 @@ pub enum Preset {
 /// bwa's `-I`: FR insert sizes in bp.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct InsertSize {
-    /// Mean.
+    /// Mean of the distribution.
     pub mean_bp: f64,
     /// Standard deviation; bwa's default is 10 % of the mean.
     pub deviation_bp: f64,

@@ -72,7 +72,7 @@ pub struct CycleBases {
     lengths: Lengths,
     /// By cycle, reads in which an adapter starts there.
     adapters: Vec<[u64; ADAPTERS.len()]>,
-    /// Reads.
+    /// Reads that are counted, of any length.
     reads: u64,
 }
 

@@ -95,7 +95,7 @@ pub struct GatheredMetrics {
     pub read_groups: Option<ReadGroupsCounts>,
     /// GC bias.
     pub gc_bias: Option<GcBiasCounts>,
-    /// Depth.
+    /// Positions of the reference by how often they are covered.
     pub depth: Option<Depth>,
 }
 

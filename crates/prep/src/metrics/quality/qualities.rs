@@ -21,9 +21,9 @@ const EQUIVALENT: u64 = 20;
 /// Reads, bases and qualities of all or of PF reads.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct YieldCounts {
-    /// Reads.
+    /// Primary records.
     pub reads: u64,
-    /// Bases.
+    /// Bases of these records.
     pub bases: u64,
     /// Bases of Q20 or more.
     pub q20_bases: u64,

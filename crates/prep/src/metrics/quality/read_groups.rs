@@ -51,7 +51,7 @@ impl ReadGroupNames {
 /// Counts of one read group.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReadGroupCounts {
-    /// Reads.
+    /// Primary records of the group.
     pub reads: u64,
     /// Their bases.
     pub bases: u64,

@@ -26,7 +26,7 @@ pub struct MetricsRequest {
 }
 
 impl MetricsRequest {
-    /// Everything.
+    /// Every metric.
     pub const ALL: Self = Self {
         insert_size: true,
         alignment_summary: true,

@@ -56,7 +56,7 @@ impl Cover {
 /// Why a chain is kept (`kept` of `mem_chain_t`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kept {
-    /// Not.
+    /// It is not kept.
     Dropped = 0,
     /// Much lighter than one that it overlaps, but the first of these.
     Shadowed = 1,

@@ -14,7 +14,7 @@ pub(in super::super) struct BandedWindow {
     pub(in super::super) sequences: SequencePair,
     /// The row that the first diagonal of the band has in the first column.
     pub(in super::super) first_row: i32,
-    /// Diagonals.
+    /// Diagonals of the band.
     pub(in super::super) width: usize,
 }
 

@@ -30,7 +30,7 @@ pub(in super::super) struct InsertSizes {
     pub(in super::super) high: i32,
     /// Too few pairs are of this orientation: none is proper.
     pub(in super::super) failed: bool,
-    /// Mean.
+    /// Mean of the distribution, in bp.
     pub(in super::super) mean: f64,
     /// Standard deviation.
     pub(in super::super) deviation: f64,
