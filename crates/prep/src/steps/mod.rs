@@ -134,9 +134,14 @@ pub enum StepError {
     /// The reference lacks sequences that records are on.
     #[error(transparent)]
     Reference(#[from] ReferenceError),
-    /// Error of a step of one's own.
-    #[error("{0}")]
-    Custom(String),
+    /// A step that is not of this crate fails, by its input or by a fault of its own.
+    #[error("{problem}")]
+    Custom {
+        /// What the exit code of the run says.
+        class: Class,
+        /// What is wrong.
+        problem: String,
+    },
     /// An error, with its read and step.
     #[error("read {read}: step {step}: {source}")]
     At {
@@ -156,9 +161,8 @@ impl RunError for StepError {
             Self::UnknownReadGroup { .. } | Self::ReadGroupExists(_) | Self::BadReadGroup(_) => {
                 Class::Usage
             }
-            Self::LengthDiffers { .. } | Self::UnknownReference { .. } | Self::Custom(_) => {
-                Class::Input
-            }
+            Self::LengthDiffers { .. } | Self::UnknownReference { .. } => Class::Input,
+            Self::Custom { class, .. } => *class,
             Self::Reference(reference) => reference.class(),
             Self::At { source, .. } => source.class(),
         }
@@ -178,7 +182,7 @@ impl RunError for StepError {
             | Self::UnknownReadGroup { .. }
             | Self::ReadGroupExists(_)
             | Self::BadReadGroup(_)
-            | Self::Custom(_) => Place::default(),
+            | Self::Custom { .. } => Place::default(),
         }
     }
 }

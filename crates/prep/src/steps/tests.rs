@@ -16,7 +16,7 @@ impl RecordStep for Named {
 
     fn apply(&self, body: &mut Vec<u8>, _: &mut StepScratch) -> Result<Verdict, StepError> {
         if self.0 == "fails" {
-            return Err(StepError::Custom("no".to_owned()));
+            return Err(StepError::Custom { class: Class::System, problem: "no".to_owned() });
         }
         body.extend_from_slice(&[self.0.as_bytes()[0], b'0', b'C', 1]);
         Ok(self.2)
@@ -105,7 +105,9 @@ fn errors_name_step_and_read_and_leave_the_output_alone() {
     let mut out = b"before".to_vec();
     for _ in 0..2 {
         let error = steps.apply(&framed(&[READ]), &mut out, &mut scratch, &mut counts);
-        assert_eq!(error.unwrap_err().to_string(), "read r: step fails: no");
+        let error = error.unwrap_err();
+        assert_eq!(error.to_string(), "read r: step fails: no");
+        assert_eq!(error.class(), Class::System);
         assert_eq!(out, b"before");
         steps.add_template_step(Templates(StepStage::KeepTags));
     }
