@@ -19,8 +19,16 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What belongs to one of these is in its module: [`reads`], [`alignments`], [`spill`]; files of
-//! one kind have a module each.
+//! What belongs to one of these is in its module: [`reads`], [`alignments`], [`spill`]. Of files of
+//! one kind each has its own:
+//!
+//! * [`text`] front to back, decompressed; [`sequences`] for reads that are looked up by name.
+//! * [`reference`](mod@reference) in the order of a header; [`known_sites`] and [`known_introns`]
+//!   on it.
+//! * [`cram`]: bases that an input of CRAM refers to, and what can be wrong with a container.
+//! * [`compression_layout`] and [`reblock`]: whether several threads can read a file, and files
+//!   rewritten so that they can.
+//! * [`sidecars`]: names of files next to another, such as its index.
 
 mod alignment_index;
 mod checkpoint;
