@@ -16,7 +16,7 @@ use seqloom_io::{IndexedFasta, TextScratch};
 use seqloom_prep::input::ReferenceSequences;
 use seqloom_runtime::memory::ByteSize;
 use seqloom_terminal::UsageError;
-use seqloom_terminal::error::InputError;
+use seqloom_terminal::error::UnusableFile;
 
 /// Containers of CRAM of which the memory of a worker has room: one that is inflated, and the
 /// records of four that wait and one that is being processed, which take a third more.
@@ -149,7 +149,7 @@ impl HeaderBases {
             stated: header.stated_digests(),
         };
         let loaded = |index| bases.loaded(index).filter(|it| !it.is_empty()).map(digest);
-        header.check_sequence_digests(loaded).map_err(|error| InputError::new(fasta, error))?;
+        header.check_sequence_digests(loaded).map_err(|error| UnusableFile::new(fasta, error))?;
         for (stated, place) in bases.stated.iter_mut().zip(&bases.places) {
             if !matches!(place, Place::File(_)) {
                 *stated = None;

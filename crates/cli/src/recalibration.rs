@@ -13,7 +13,7 @@ use seqloom_prep::recalibrate::{
     RecalibrationTable, StoredCounts, TableSource, gather, most_memory_bytes, report, write_report,
 };
 use seqloom_report::run::AppliedReport;
-use seqloom_terminal::error::InputError;
+use seqloom_terminal::error::UnusableFile;
 use seqloom_terminal::{Console, UsageError};
 
 use crate::output::check_writable;
@@ -152,7 +152,7 @@ impl RecalibrationArguments {
         let mut tables = Vec::new();
         for path in &self.apply_bqsr {
             let text = text::read_all(path, MOST_REPORT_BYTES)?;
-            tables.push(report::parse(&text).map_err(|error| InputError::new(path, error))?);
+            tables.push(report::parse(&text).map_err(|error| UnusableFile::new(path, error))?);
         }
         if tables.is_empty() {
             return Ok(None);

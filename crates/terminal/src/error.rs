@@ -81,13 +81,13 @@ impl RunError for UsageError {
 /// A file that the command line names and that cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {problem}", path.display())]
-pub struct InputError {
+pub struct UnusableFile {
     path: PathBuf,
     problem: String,
     class: Class,
 }
 
-impl InputError {
+impl UnusableFile {
     /// The file at `path` has `problem`.
     pub fn new(path: &Path, problem: impl fmt::Display) -> Self {
         Self { path: path.to_owned(), problem: problem.to_string(), class: Class::Input }
@@ -101,7 +101,7 @@ impl InputError {
     }
 }
 
-impl RunError for InputError {
+impl RunError for UnusableFile {
     fn class(&self) -> Class {
         self.class
     }

@@ -12,7 +12,7 @@ use seqloom_runtime::error::Class;
 
 use crate::console::Console;
 use crate::error::Result;
-use crate::host::Failure;
+use crate::host::FailureReport;
 use crate::signals;
 
 /// All is well; also where nobody reads the output any more.
@@ -47,7 +47,7 @@ pub fn report(outcome: Result<()>, console: &Console) -> ExitCode {
     }
     let signal = signals::received();
     if let Some(host) = console.host() {
-        host.error(&Failure::new(&error, code, signal));
+        host.error(&FailureReport::new(&error, code, signal));
     }
     let program = console.program();
     if let Some(signal) = signal {

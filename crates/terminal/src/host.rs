@@ -35,7 +35,7 @@ pub struct Progress {
 
 /// Message, class and place of a failure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct Failure {
+pub(crate) struct FailureReport {
     /// Exit code of the process.
     exit_code: u8,
     /// Class of the failure.
@@ -51,8 +51,8 @@ pub(crate) struct Failure {
     byte: Option<u64>,
 }
 
-impl Failure {
-    /// Failure of a run which `error` or `signal` ended.
+impl FailureReport {
+    /// Report of a run that `error` or `signal` ended.
     pub(crate) fn new(error: &Error, exit_code: u8, signal: Option<i32>) -> Self {
         let Place { file, record, name, line, byte } = error.place();
         let (class, message) = (class_name(error.class()), error.to_string());
@@ -151,7 +151,7 @@ impl Host {
     }
 
     /// Reports why the run failed.
-    pub(crate) fn error(&self, failure: &Failure) {
+    pub(crate) fn error(&self, failure: &FailureReport) {
         send(self.errors.as_ref(), &serde_json::json!({ "error": failure }));
     }
 
@@ -175,7 +175,7 @@ mod tests {
     use std::os::fd::AsRawFd;
     use std::path::Path;
 
-    use crate::error::InputError;
+    use crate::error::UnusableFile;
 
     #[test]
     fn a_host_reads_lines_of_json_and_progress_is_rare() {
@@ -187,8 +187,8 @@ mod tests {
         for (phase, records) in [("read", 1), ("read", 2), ("write", 3)] {
             host.progress(second, Progress { phase, records, ..Progress::default() });
         }
-        let error = Error::from(InputError::new(Path::new("a.bam"), "bad"));
-        host.error(&Failure::new(&error, 3, None));
+        let error = Error::from(UnusableFile::new(Path::new("a.bam"), "bad"));
+        host.error(&FailureReport::new(&error, 3, None));
         host.report(&serde_json::json!({ "schema": 1 }));
         drop(host);
         let lines: Vec<serde_json::Value> = BufReader::new(reader)

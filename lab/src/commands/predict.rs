@@ -13,7 +13,7 @@ use crate::predict::published::Published;
 use crate::predict::{report, validate};
 use crate::table::Table;
 
-use seqloom_terminal::error::InputError;
+use seqloom_terminal::error::UnusableFile;
 use seqloom_terminal::{Console, UsageError, print};
 
 /// Most threads that are requested: a simulation's time grows with them.
@@ -94,7 +94,7 @@ fn check(folder: &Path, out: &Path, console: &Console) -> seqloom_terminal::Resu
     if found.predictions.is_empty() {
         let problem =
             "no set of curves with O, D and the baseline on a machine that is known, and its peaks";
-        return Err(InputError::new(folder, problem).into());
+        return Err(UnusableFile::new(folder, problem).into());
     }
     let facts = [
         ("program", format!("seqloom {}", env!("CARGO_PKG_VERSION"))),
@@ -116,7 +116,7 @@ fn answer(arguments: &PredictArguments) -> seqloom_terminal::Result<String> {
     let Source { text: laws, name: laws_from } =
         text_or(arguments.laws.as_deref(), SHIPPED_LAWS, "laws.tsv")?;
     let question = question(arguments, &laws, &laws_from)?;
-    let named = |error| InputError::new(Path::new(&from), error);
+    let named = |error| UnusableFile::new(Path::new(&from), error);
     let ways = bands::ways(&costs, &arguments.files, &arguments.unit).map_err(named)?;
     if ways.is_empty() {
         let inputs = bands::inputs(&costs).map_err(named)?.into_iter();
@@ -146,7 +146,7 @@ fn text_or(file: Option<&Path>, shipped: &str, name: &str) -> seqloom_terminal::
         None => Ok(Source { text: shipped.to_owned(), name: format!("the shipped {name}") }),
         Some(path) => {
             let text = fs::read_to_string(path);
-            let text = text.map_err(|error| InputError::read(path, &error))?;
+            let text = text.map_err(|error| UnusableFile::read(path, &error))?;
             Ok(Source { text, name: path.display().to_string() })
         }
     }
@@ -170,8 +170,8 @@ fn question(
     let lock = match law {
         None => HandOver::constant(0.0),
         Some((name, _)) => bands::law(laws, name, &machine)
-            .map_err(|error| InputError::new(Path::new(laws_from), error))?
-            .ok_or_else(|| InputError::new(Path::new(laws_from), format!("no law of {name}")))?,
+            .map_err(|error| UnusableFile::new(Path::new(laws_from), error))?
+            .ok_or_else(|| UnusableFile::new(Path::new(laws_from), format!("no law of {name}")))?,
     };
     for (name, value) in [
         ("--engine-us", arguments.engine_us),

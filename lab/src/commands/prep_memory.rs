@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::output::Fact;
 use crate::prep_memory::{JavaOptions, PHASES, PrepMemory};
 use seqloom_runtime::machine;
-use seqloom_terminal::error::InputError;
+use seqloom_terminal::error::UnusableFile;
 
 use seqloom_terminal::{Console, signals};
 
@@ -88,7 +88,7 @@ pub(super) fn run(
     signals::defer();
     let outcome = experiment.run(&mut |what| console.info(what), &phases, &signals::interrupted)?;
     let size = std::fs::metadata(&arguments.input);
-    let size = size.map_err(|error| InputError::read(&arguments.input, &error))?.len();
+    let size = size.map_err(|error| UnusableFile::read(&arguments.input, &error))?.len();
     let mut facts = vec![
         ("machine", format!("{} cores", machine::available_cores())),
         ("threads", arguments.threads.to_string()),

@@ -7,8 +7,8 @@ use crate::campaign::shipped::{SHIPPED, by_name};
 use crate::campaign::{Campaign, Setting};
 
 use seqloom_terminal::UsageError;
-use seqloom_terminal::error::InputError;
 use seqloom_terminal::error::SystemError;
+use seqloom_terminal::error::UnusableFile;
 use seqloom_terminal::signals;
 use seqloom_terminal::{Console, print};
 
@@ -77,7 +77,7 @@ fn text_of(experiment: &str) -> seqloom_terminal::Result<String> {
             format!("there is no file {experiment}, and no experiment of that name: {names}");
         return Err(UsageError(text).into());
     }
-    Ok(std::fs::read_to_string(path).map_err(|error| InputError::read(path, &error))?)
+    Ok(std::fs::read_to_string(path).map_err(|error| UnusableFile::read(path, &error))?)
 }
 
 fn campaign(arguments: &RunArguments) -> seqloom_terminal::Result<Campaign> {

@@ -6,7 +6,7 @@ use std::path::Path;
 use seqloom_cram::digest;
 use seqloom_format::bam::Header;
 use seqloom_prep::input::ReferenceSequences;
-use seqloom_terminal::error::InputError;
+use seqloom_terminal::error::UnusableFile;
 
 /// What a worker holds besides what it holds for BAM: the records of two slices, at most 12 MiB, as
 /// much again of their series, and what these are compressed in.
@@ -22,5 +22,5 @@ pub(crate) fn set_digests(
     fasta: &Path,
 ) -> seqloom_terminal::Result<()> {
     let digests: Vec<[u8; 16]> = sequences.sequences().iter().map(|it| digest(it)).collect();
-    Ok(header.set_sequence_digests(&digests).map_err(|error| InputError::new(fasta, error))?)
+    Ok(header.set_sequence_digests(&digests).map_err(|error| UnusableFile::new(fasta, error))?)
 }

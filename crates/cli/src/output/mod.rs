@@ -19,7 +19,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use seqloom_io::{AtomicFile, OutputError, is_direct};
-use seqloom_terminal::error::InputError;
+use seqloom_terminal::error::UnusableFile;
 
 use crate::host;
 
@@ -57,6 +57,6 @@ pub(crate) fn write_error(path: &Path) -> impl FnOnce(io::Error) -> OutputError 
 }
 
 /// A failure to read the file or folder at `path`.
-pub(crate) fn read_error(path: &Path) -> impl FnOnce(io::Error) -> InputError {
-    move |error| InputError::read(path, &error)
+pub(crate) fn read_error(path: &Path) -> impl FnOnce(io::Error) -> UnusableFile {
+    move |error| UnusableFile::read(path, &error)
 }

@@ -20,7 +20,7 @@ use seqloom_runtime::error::Class;
 use seqloom_runtime::error::RunError;
 use seqloom_runtime::memory::ByteSize;
 use seqloom_terminal::UsageError;
-use seqloom_terminal::error::InputError;
+use seqloom_terminal::error::UnusableFile;
 
 use super::arguments::{OutputArguments, RunArguments};
 use super::run::Run;
@@ -320,7 +320,7 @@ fn whole_identity(options: Vec<Part>, files: &[PathBuf]) -> seqloom_terminal::Re
         let name = path.display().to_string();
         let fingerprint = match path == Path::new("-") {
             true => None,
-            false => Fingerprint::of(path).map_err(|error| InputError::read(path, &error))?,
+            false => Fingerprint::of(path).map_err(|error| UnusableFile::read(path, &error))?,
         };
         let Some(fingerprint) = fingerprint else {
             return Err(UsageError(format!(

@@ -12,7 +12,7 @@ use seqloom_prep::steps::{
     FixMatesOptions, MismatchTags, MoleculeOptions, ReadGroupMode, ReadGroupOptions, StepOptions,
     Strictness, read_group_line,
 };
-use seqloom_terminal::error::InputError;
+use seqloom_terminal::error::UnusableFile;
 
 use crate::output::arguments::{
     DuplicateModeArgument, OpticalDistance, OutputArguments, PicardArgument, RunArguments,
@@ -262,8 +262,8 @@ impl PrepArguments {
 }
 
 fn read_regions(path: &Path) -> seqloom_terminal::Result<BedIntervals> {
-    let text = std::fs::read(path).map_err(|error| InputError::read(path, &error))?;
-    Ok(BedIntervals::parse(&text).map_err(|error| InputError::new(path, error))?)
+    let text = std::fs::read(path).map_err(|error| UnusableFile::read(path, &error))?;
+    Ok(BedIntervals::parse(&text).map_err(|error| UnusableFile::new(path, error))?)
 }
 
 /// The header of a SAM, .dict, BAM or CRAM file.

@@ -13,7 +13,7 @@ use seqloom_io::{AtomicFile, Fingerprint};
 use seqloom_prep::input::headers::MergeError;
 use seqloom_runtime::memory::ByteSize;
 use seqloom_runtime::pool::Interrupted;
-use seqloom_terminal::error::InputError;
+use seqloom_terminal::error::UnusableFile;
 use seqloom_terminal::{Console, UsageError, signals};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -399,7 +399,7 @@ pub(super) fn files(align: &AlignArguments) -> seqloom_terminal::Result<Vec<Plan
         let name = path.display().to_string();
         let fingerprint = match path == Path::new("-") {
             true => None,
-            false => Fingerprint::of(&path).map_err(|error| InputError::read(&path, &error))?,
+            false => Fingerprint::of(&path).map_err(|error| UnusableFile::read(&path, &error))?,
         };
         let Some(fingerprint) = fingerprint else {
             let text = format!("{name} is not a regular file; it is read more than once");

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use seqloom_format::slow5::SignalCompression;
 use seqloom_signal::operations::Transcode;
 use seqloom_signal::store::{Location, ReadIndex, Requests, index_path};
-use seqloom_terminal::error::InputError;
+use seqloom_terminal::error::UnusableFile;
 use seqloom_terminal::{Console, UsageError};
 
 use super::arguments::{Format, OutputArguments, RunArguments};
@@ -75,7 +75,7 @@ fn read_ids(arguments: &GetArguments) -> seqloom_terminal::Result<Vec<Vec<u8>>> 
     let Some(path) = &arguments.list else {
         return Ok(arguments.ids.iter().map(|id| id.clone().into_bytes()).collect());
     };
-    let text = std::fs::read(path).map_err(|error| InputError::read(path, &error))?;
+    let text = std::fs::read(path).map_err(|error| UnusableFile::read(path, &error))?;
     let lines =
         text.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
     Ok(lines.filter(|line| !line.is_empty()).map(<[u8]>::to_vec).collect())

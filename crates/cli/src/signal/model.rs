@@ -10,7 +10,7 @@ use seqloom_calling::pore_model::{
     Alphabet, Chemistry, ModelRequest, PoreModel, builtin, text, uncalled4,
 };
 use seqloom_terminal::error::Bug;
-use seqloom_terminal::error::InputError;
+use seqloom_terminal::error::UnusableFile;
 
 use super::error::PassError;
 
@@ -155,7 +155,7 @@ pub(super) fn load_model(
     missing_stdv_pa: Option<f64>,
     request: &ModelRequest,
 ) -> seqloom_terminal::Result<PoreModel> {
-    let bytes = std::fs::read(path).map_err(|error| InputError::read(path, &error))?;
+    let bytes = std::fs::read(path).map_err(|error| UnusableFile::read(path, &error))?;
     let model = match bytes.starts_with(b"PK") {
         true => uncalled4::parse(&bytes, missing_stdv_pa, request),
         false => text::parse(&bytes, request),

@@ -16,7 +16,7 @@ use seqloom_signal::operations::{
     DemuxError, DemuxOptions, DemuxTable, Encoded, Encoding, Route, Transcode,
 };
 use seqloom_signal::store::{Cursor, FrameBatch, SignalStore, StoreError};
-use seqloom_terminal::error::InputError;
+use seqloom_terminal::error::UnusableFile;
 use seqloom_terminal::{Console, UsageError};
 
 use super::arguments::{Format, FormatArguments, LosslessArguments, RunArguments};
@@ -135,7 +135,7 @@ pub(super) fn run(arguments: &SplitArguments, console: &Console) -> seqloom_term
 
 fn how(arguments: &SplitArguments) -> seqloom_terminal::Result<How> {
     if let Some(path) = &arguments.demux {
-        let text = fs::read(path).map_err(|error| InputError::read(path, &error))?;
+        let text = fs::read(path).map_err(|error| UnusableFile::read(path, &error))?;
         let options = DemuxOptions {
             read_id_column: arguments.demux_rid.clone(),
             category_column: arguments.demux_code.clone(),
