@@ -75,7 +75,7 @@ fn class_name(class: Class) -> &'static str {
     }
 }
 
-/// Descriptors on which another program is told of this run.
+/// Descriptors over which another program follows this run.
 #[derive(Debug, Default)]
 pub struct Host {
     progress: Option<File>,

@@ -16,7 +16,7 @@ use super::scheduler::{Capacity, HeldLimits, Load, Scheduler, Seeded, Task};
 use crate::cohort::ClosedCohort;
 use crate::engine::CohortEngine;
 
-/// The schedulers of all lanes, and which of them is asked first.
+/// The schedulers of all lanes, tried in the order of the lanes.
 pub(super) struct LaneScheduler<'a, E: CohortEngine> {
     /// Those from a lane on that has failed are gone.
     lanes: Vec<Scheduler<'a, E>>,
