@@ -3,7 +3,9 @@
 //! product's binary and the laboratory's have it.
 //!
 //! A [`Console`] is what is said; [`signals`] end a run in good order; a [`Host`](host::Host) is
-//! the program that started this one. A wrong command line, and the code that the program ends with:
+//! the program that started this one.
+//!
+//! A wrong command line, and the code that the program ends with:
 //!
 //! ```
 //! use seqloom_terminal::{Error, UsageError, exit};
