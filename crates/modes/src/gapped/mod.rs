@@ -101,7 +101,7 @@ impl GappedEngine {
         Ok(Self { index: Indexed::read(source)?, options })
     }
 
-    /// Takes other options.
+    /// Takes other options without reading the index again: tests and fuzzing try many.
     pub fn set_options(&mut self, options: GappedOptions) {
         self.options = options;
     }

@@ -127,7 +127,7 @@ impl SplicedEngine {
         Ok(Self { index, options, introns })
     }
 
-    /// Goes by other options and introns from here on.
+    /// Takes other options and introns without reading the index again: tests and fuzzing try many.
     pub fn set_options(&mut self, options: SplicedOptions, introns: Arc<IntronTable>) {
         introns.begin(self.index.bases());
         (self.options, self.introns) = (options, introns);

@@ -76,7 +76,7 @@ impl UngappedEngine {
         Ok(Self { index: Indexed::read(source)?, options })
     }
 
-    /// Takes other options.
+    /// Takes other options without reading the index again: tests and fuzzing try many.
     pub fn set_options(&mut self, options: UngappedOptions) {
         self.options = options;
     }
