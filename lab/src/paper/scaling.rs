@@ -41,9 +41,9 @@ pub(super) fn memory(measured: &Measured, all: &[Together]) -> Option<Section> {
     (!figures.is_empty()).then(|| Section {
         title: "Memory by threads",
         note: "The most resident memory of a process of each run, the median of the repeats; of \
-               several processes the sum, in which pages that both have mapped (--mm) count twice. No \
-               published curve is at hand. Programs smaller than seqloom-lab itself have no point: \
-               Linux counts the memory of the process that started them."
+               several processes the sum, in which pages that both have mapped (--mm) count twice. \
+               No published curve is at hand. Programs smaller than seqloom-lab itself have no \
+               point: Linux counts the memory of the process that started them."
             .to_owned(),
         figures,
     })

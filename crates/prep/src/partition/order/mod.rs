@@ -3,8 +3,8 @@
 //!
 //! Every order is total: what an order leaves equal stays in input order, which the record ordinal
 //! says. That makes the sorted stream a function of the records alone. The orders are those of
-//! samtools (`samtools sort`, `samtools sort -n`) and Picard (`SortSam`), down to their ties, in the
-//! versions of docs/referees.md, which tests run.
+//! samtools (`samtools sort`, `samtools sort -n`) and Picard (`SortSam`), down to their ties, in
+//! the versions of docs/referees.md, which tests run.
 
 mod keys;
 pub(crate) mod natural;
