@@ -11,10 +11,10 @@ use seqloom_modes::gapped::GappedEngine;
 use seqloom_modes::ungapped::UngappedEngine;
 use seqloom_terminal::Result;
 
-use super::align_by::{AlignedJob, align_by};
 use super::arguments::{AlignArguments, EngineChoice};
 use super::introns::{self, FirstPass};
 use super::job::{Job, PreparedJob};
+use super::load_and_align::{AlignedJob, load_and_align};
 use super::mode::Mode;
 
 /// Aligns by the engine of the job's mode.
@@ -32,12 +32,12 @@ pub(super) fn align<'a>(
         (EngineChoice::OfMode, Mode::Ungapped) => {
             let options = arguments.mode.ungapped();
             let load = |threads| Ok(UngappedEngine::load(source(threads), options.clone())?);
-            align_by(load, Batches, prepared, nothing)
+            load_and_align(load, Batches, prepared, nothing)
         }
         (EngineChoice::OfMode, Mode::EndToEnd | Mode::Local) => {
             let options = arguments.mode.gapped();
             let load = |threads| Ok(GappedEngine::load(source(threads), options)?);
-            align_by(load, Batches, prepared, nothing)
+            load_and_align(load, Batches, prepared, nothing)
         }
         (EngineChoice::OfMode, Mode::Spliced) => introns::align(prepared, index, first_pass),
         (EngineChoice::OfMode, Mode::Bwa) => {
@@ -47,12 +47,12 @@ pub(super) fn align<'a>(
                 certified.turn_on(&mut engine);
                 Ok(engine)
             };
-            align_by(load, identity, prepared, nothing)
+            load_and_align(load, identity, prepared, nothing)
         }
         (EngineChoice::Fake(options), _) => {
             let lengths = || index.contigs.iter().map(|contig| contig.length.into()).collect();
             let load = |_| Ok(FakeEngine::new(options.clone(), lengths()));
-            align_by(load, identity, prepared, nothing)
+            load_and_align(load, identity, prepared, nothing)
         }
     }
 }

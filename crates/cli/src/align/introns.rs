@@ -16,10 +16,10 @@ use seqloom_format::PackedTemplates;
 use seqloom_io::{AtomicFile, OutputError, SpooledInput};
 use seqloom_modes::spliced::{IntronTable, SplicedEngine};
 
-use super::align_by::{AlignedJob, align_by};
 use super::arguments::AlignArguments;
 use super::job::{Job, PreparedJob};
 use super::lanes::{LaneSpec, LaneSpecs};
+use super::load_and_align::{AlignedJob, load_and_align};
 use super::opened::{OpenLanes, Start};
 use crate::output::write_error;
 
@@ -104,7 +104,7 @@ pub(super) fn align<'a>(
         job.run.end_phase("introns");
         Ok(())
     };
-    let mut aligned = align_by(load, Batches, prepared, before)?;
+    let mut aligned = load_and_align(load, Batches, prepared, before)?;
     if let Some(path) = arguments.mode.junctions() {
         aligned.files.push(write_junctions(path, index, &table)?);
     }

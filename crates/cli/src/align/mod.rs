@@ -1,9 +1,9 @@
 //! `seqloom align`: reads to sorted, duplicate-marked, indexed BAM in one process.
 //!
 //! [`run`] is the whole flow. Its third step, [`engine::align`], chooses the engine of the mode;
-//! [`align_by::align_by`] loads it and goes through all reads by it: [`sorted`] or [`streamed`].
+//! [`load_and_align`](load_and_align::load_and_align()) loads it and aligns all reads, [`sorted`] or
+//! [`streamed`].
 
-mod align_by;
 mod arguments;
 pub(crate) mod certified;
 pub(crate) mod checks;
@@ -12,6 +12,7 @@ mod header;
 mod introns;
 pub(crate) mod job;
 pub(crate) mod lanes;
+mod load_and_align;
 pub(crate) mod memory;
 mod mode;
 pub(crate) mod numa;
@@ -27,13 +28,13 @@ use seqloom_align::index;
 use seqloom_report::run::ThreadSeconds;
 use seqloom_terminal::Console;
 
-use align_by::AlignedJob;
 pub(crate) use arguments::AlignArguments;
 pub(crate) use arguments::EngineChoice;
 pub(crate) use engine::load_bwa;
 use introns::FirstPass;
 use job::Job;
 use lanes::LaneSpecs;
+use load_and_align::AlignedJob;
 pub(crate) use memory::least_memory_of_pairs;
 
 /// The whole flow: options are checked, input and output opened and `-m` shared out; whatever

@@ -1,4 +1,4 @@
-//! An engine loaded, and driven through ingest, with what follows it in a sorted run.
+//! Loads an engine and aligns all reads by it, sorted or streamed.
 
 use std::num::NonZeroUsize;
 
@@ -28,7 +28,7 @@ pub(super) struct AlignedJob<'a> {
 ///
 /// # Errors
 /// Errors of the engine, of input and of output.
-pub(super) fn align_by<'a, E: Send, A: Aligner>(
+pub(super) fn load_and_align<'a, E: Send, A: Aligner>(
     load: impl Fn(NonZeroUsize) -> Result<E> + Sync,
     aligner: fn(Replicated<E>) -> A,
     prepared: PreparedJob<'a>,
