@@ -25,7 +25,7 @@ use super::sinks::SortedSink;
 use super::summary::ingest_stages;
 use crate::output::prepare::Preparation;
 use crate::output::progress::{PhaseWeight, weighted};
-use crate::output::resume::Kept;
+use crate::output::resume::RunCheckpoints;
 use crate::output::summary::Summary;
 use crate::recalibration::Recalibration;
 
@@ -72,7 +72,7 @@ pub(super) fn align<A: Aligner>(
         console: job.run.console,
     };
     let late = Steps::new();
-    let command = (&Aligned { job }, None::<&mut Kept>);
+    let command = (&Aligned { job }, None::<&mut RunCheckpoints>);
     let summary = preparation.run(input, &request(job, &late), command, outputs)?;
     Ok((totals, summary))
 }

@@ -12,7 +12,7 @@ use seqloom_report::run::StageReport;
 use seqloom_terminal::Console;
 
 use super::files::OutputFiles;
-use super::resume::Kept;
+use super::resume::RunCheckpoints;
 use super::summary::{Duplicates, Summary};
 use crate::recalibration::warn_of_uncounted;
 
@@ -34,12 +34,12 @@ impl Preparation<'_> {
         self,
         input: PipelineInput<'_>,
         request: &PipelineRequest<'_>,
-        (command, kept): (&C, Option<&mut Kept>),
+        (command, checkpoints): (&C, Option<&mut RunCheckpoints>),
         outputs: &mut [Output],
     ) -> seqloom_terminal::Result<Summary> {
         let (backing, trace) = (input.backing, FinishTrace::default());
         let PipelineOutput { finished, index, duplicates, recalibration, metrics, gc_windows } =
-            pipeline::run(input, request, (command, kept), outputs, &trace)?;
+            pipeline::run(input, request, (command, checkpoints), outputs, &trace)?;
         let index = self.files.close(index, outputs)?;
         command.end_phase(Phase::Finish);
         let mut summary = Summary {

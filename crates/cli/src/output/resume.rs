@@ -106,16 +106,17 @@ impl Manifest {
     }
 }
 
-/// See the module documentation.
-pub(crate) struct Kept {
+/// Checkpoints of a run in their folder: those of an earlier process, and those that this one adds.
+pub(crate) struct RunCheckpoints {
     folder: CheckpointFolder,
     manifest: Manifest,
+    /// Bytes of records between two checkpoints while the output is written.
     step_bytes: u64,
-    /// After what this process goes on.
+    /// The phase after which this process goes on.
     continued: Option<&'static str>,
 }
 
-impl Kept {
+impl RunCheckpoints {
     /// Opens the folder of the output, if that is requested. `identity` and `files` are what the
     /// bytes of the output depend on.
     ///
@@ -149,9 +150,9 @@ impl Kept {
             std::fs::metadata(&output_file).is_ok_and(|it| it.len() >= written.bytes)
         };
         manifest.written = manifest.written.filter(has);
-        let mut kept = Self { folder, manifest, step_bytes, continued };
-        kept.announce(run);
-        Ok(Some(kept))
+        let mut checkpoints = Self { folder, manifest, step_bytes, continued };
+        checkpoints.announce(run);
+        Ok(Some(checkpoints))
     }
 
     fn announce(&mut self, run: &Run<'_>) {
@@ -164,7 +165,7 @@ impl Kept {
         run.console.info(&format!("resume: {text}, kept in {}", self.folder.path().display()));
     }
 
-    /// After what this process goes on, if it does not begin.
+    /// The phase after which this process goes on, if an earlier one has done any.
     pub(crate) fn continued(&self) -> Option<&'static str> {
         self.continued
     }
@@ -262,7 +263,7 @@ fn program_of(manifest: &[u8]) -> String {
     theirs.unwrap_or_else(|| "a seqloom before this one".to_owned())
 }
 
-impl Checkpoints for Kept {
+impl Checkpoints for RunCheckpoints {
     type Error = seqloom_terminal::Error;
 
     fn load<T: Persist>(

@@ -26,7 +26,7 @@ use super::job::Job;
 use super::summary::ingest_stages;
 use crate::output::prepare::Preparation;
 use crate::output::progress::{PhaseWeight, weighted};
-use crate::output::resume::Kept;
+use crate::output::resume::RunCheckpoints;
 use crate::output::summary::Summary;
 use crate::recalibration::Recalibration;
 
@@ -34,10 +34,10 @@ use crate::recalibration::Recalibration;
 pub(super) fn prepare(
     job: &Job<'_>,
     output: &mut Output,
-    kept: &mut Option<&mut Kept>,
+    checkpoints: &mut Option<&mut RunCheckpoints>,
 ) -> seqloom_terminal::Result<(IngestTotals, Summary)> {
-    let spill = match kept {
-        Some(kept) => kept.spill()?,
+    let spill = match checkpoints {
+        Some(checkpoints) => checkpoints.spill()?,
         None => SpillFile::create(&job.arguments.run.spill_folders(job.output.path()))?,
     };
     let backing = Backing { ledger: Ledger::new(job.plan.store_bytes), spill };
@@ -45,8 +45,8 @@ pub(super) fn prepare(
     let trace = IngestTrace::default();
 
     job.run.plan_phases(phases(job));
-    let saved = match kept {
-        Some(kept) => kept.load::<Ingested>(Phase::Ingest, &backing)?,
+    let saved = match checkpoints {
+        Some(checkpoints) => checkpoints.load::<Ingested>(Phase::Ingest, &backing)?,
         None => None,
     };
     let (names, saved) = match saved {
@@ -54,9 +54,11 @@ pub(super) fn prepare(
         None => (NameSample::default(), None),
     };
     let collector = collector(job, &backing, &libraries, &names);
-    let (mut collected, totals) = match (saved, kept.as_deref()) {
-        (Some((saved, totals)), Some(kept)) => (restored(collector, saved, kept)?, totals),
-        _ => collect(job, kept, (&backing, collector), &names, &trace)?,
+    let (mut collected, totals) = match (saved, checkpoints.as_deref()) {
+        (Some((saved, totals)), Some(checkpoints)) => {
+            (restored(collector, saved, checkpoints)?, totals)
+        }
+        _ => collect(job, checkpoints, (&backing, collector), &names, &trace)?,
     };
     job.run.end_phase(Phase::Ingest.name());
     job.run.expect_records(totals.records);
@@ -78,7 +80,7 @@ pub(super) fn prepare(
         stages: ingest_stages(&trace),
         console: job.run.console,
     };
-    let command = (&Preparing { job }, kept.as_deref_mut());
+    let command = (&Preparing { job }, checkpoints.as_deref_mut());
     let outputs = std::slice::from_mut(output);
     let mut summary = preparation.run(input, &request(job), command, outputs)?;
     summary.thread_seconds = ThreadSeconds::of(Phase::Ingest.name(), &trace.threads);
@@ -133,7 +135,7 @@ fn request<'a>(job: &'a Job<'_>) -> PipelineRequest<'a> {
 /// All input to partitions.
 fn collect<'a>(
     job: &Job<'_>,
-    kept: &mut Option<&mut Kept>,
+    checkpoints: &mut Option<&mut RunCheckpoints>,
     (backing, collector): (&'a Backing, Collector<'a>),
     names: &NameSample,
     trace: &IngestTrace,
@@ -152,13 +154,13 @@ fn collect<'a>(
     let totals = ingest::run(&job.source, &collector, &options, trace, &watch)?;
     job.missing.check()?;
     let collected = collector.into_collected();
-    if let Some(kept) = kept {
+    if let Some(checkpoints) = checkpoints {
         let watch = || job.watch(Phase::Ingest.name(), totals.records);
         write_out(&collected.stores(), job.run.threads, &watch)?;
         let mut state = collected.saved().to_state();
         names.save(&mut state);
         totals.save(&mut state);
-        kept.save(Phase::Ingest, &state, backing)?;
+        checkpoints.save(Phase::Ingest, &state, backing)?;
     }
     Ok((collected, totals))
 }
@@ -167,10 +169,10 @@ fn collect<'a>(
 fn restored<'a>(
     collector: Collector<'a>,
     saved: SavedCollection,
-    kept: &Kept,
+    checkpoints: &RunCheckpoints,
 ) -> seqloom_terminal::Result<Collected<'a>> {
     let collected = collector.into_collected();
-    collected.restore(saved).map_err(|error| kept.damaged(error))?;
+    collected.restore(saved).map_err(|error| checkpoints.damaged(error))?;
     Ok(collected)
 }
 

@@ -25,7 +25,7 @@ use crate::cram_input::{self, Held, waiting_bytes};
 use crate::output::command_line;
 use crate::output::cram;
 use crate::output::files::{OutputFiles, refuse_replacing};
-use crate::output::resume::Kept;
+use crate::output::resume::RunCheckpoints;
 use crate::output::run::{Run, header_bytes};
 use crate::recalibration::{ReadGroupsFrom, Recalibration};
 use crate::same_file::refuse_same_file;
@@ -68,7 +68,7 @@ pub(super) struct PreparedJob<'a> {
     pub(super) job: Job<'a>,
     pub(super) output: Output,
     /// Checkpoints of an earlier run, and of this one.
-    pub(super) kept: Option<Kept>,
+    pub(super) checkpoints: Option<RunCheckpoints>,
 }
 
 impl<'a> Job<'a> {
@@ -122,10 +122,10 @@ impl<'a> Job<'a> {
         let mut metrics = arguments.output.metrics_request();
         metrics.depth &= is_sorted;
         let (requested, references) = (&arguments.output, header.references());
-        let files = (requested, &arguments.run);
+        let (resume, files) = (&arguments.resume, (requested, &arguments.run));
         signals::defer();
-        let kept = Kept::open(&arguments.resume, files, arguments.identity(), &run)?;
-        let begun = kept.as_ref().map(|kept| kept.output(&requested.output)).transpose()?;
+        let checkpoints = RunCheckpoints::open(resume, files, arguments.identity(), &run)?;
+        let begun = checkpoints.as_ref().map(|it| it.output(&requested.output)).transpose()?;
         let (output_files, output) = OutputFiles::open(requested, references, is_sorted, begun)?;
         let job = Self {
             arguments,
@@ -146,7 +146,7 @@ impl<'a> Job<'a> {
             plan,
             output: output_files,
         };
-        Ok(PreparedJob { job, output, kept })
+        Ok(PreparedJob { job, output, checkpoints })
     }
 
     /// The names of all inputs.

@@ -15,7 +15,7 @@ use seqloom_io::Output;
 use seqloom_runtime::placement;
 use seqloom_terminal::Console;
 
-use crate::output::resume::Kept;
+use crate::output::resume::RunCheckpoints;
 
 /// Opens input and output and makes the output. What `--resume` keeps is removed then, or, after a
 /// failure, named.
@@ -23,12 +23,12 @@ pub(crate) fn run(arguments: &PrepArguments, console: &Console) -> seqloom_termi
     if arguments.run.quiet {
         console.be_quiet();
     }
-    let PreparedJob { job, output, mut kept } = Job::prepare(arguments, console)?;
+    let PreparedJob { job, output, mut checkpoints } = Job::prepare(arguments, console)?;
     job.run.announce("prep", &job.inputs(), job.output.path());
-    let outcome = make(&job, output, kept.as_mut());
-    match kept {
-        Some(kept) if outcome.is_ok() => kept.close(&job.run),
-        Some(kept) => kept.advice().iter().for_each(|advice| job.run.console.info(advice)),
+    let outcome = make(&job, output, checkpoints.as_mut());
+    match checkpoints {
+        Some(checkpoints) if outcome.is_ok() => checkpoints.close(&job.run),
+        Some(checkpoints) => checkpoints.advice().iter().for_each(|it| job.run.console.info(it)),
         None => {}
     }
     outcome
@@ -38,12 +38,12 @@ pub(crate) fn run(arguments: &PrepArguments, console: &Console) -> seqloom_termi
 fn make(
     job: &Job<'_>,
     mut output: Output,
-    mut kept: Option<&mut Kept>,
+    mut checkpoints: Option<&mut RunCheckpoints>,
 ) -> seqloom_terminal::Result<()> {
-    let continued = kept.as_ref().and_then(|kept| kept.continued());
+    let continued = checkpoints.as_ref().and_then(|it| it.continued());
     // Huge pages in workers' memory would pass the cap.
     let (totals, mut summary) =
-        placement::with_pages(true, || flow::prepare(job, &mut output, &mut kept))?;
+        placement::with_pages(true, || flow::prepare(job, &mut output, &mut checkpoints))?;
     summary::check_none_lost(&totals, &summary)?;
     let ingested = || summary::ingested(job, &totals, continued);
     let references = job.header.references();
