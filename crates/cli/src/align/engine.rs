@@ -13,7 +13,7 @@ use seqloom_terminal::Result;
 
 use super::arguments::{AlignArguments, EngineChoice};
 use super::introns::{self, FirstPass};
-use super::job::{Job, PreparedJob};
+use super::job::{Job, OpenedJob};
 use super::load_and_align::{AlignedJob, load_and_align};
 use super::mode::Mode;
 
@@ -22,37 +22,37 @@ use super::mode::Mode;
 /// # Errors
 /// Errors of the engine, of input and of output.
 pub(super) fn align<'a>(
-    prepared: PreparedJob<'a>,
+    opened: OpenedJob<'a>,
     index: &IndexInfo,
     first_pass: Option<FirstPass>,
 ) -> Result<AlignedJob<'a>> {
-    let arguments = prepared.job.arguments;
+    let arguments = opened.job.arguments;
     let source = |threads| IndexSource { prefix: &arguments.reference, info: index, threads };
     match (&arguments.algorithm.engine, arguments.mode.mode) {
         (EngineChoice::OfMode, Mode::Ungapped) => {
             let options = arguments.mode.ungapped();
             let load = |threads| Ok(UngappedEngine::load(source(threads), options.clone())?);
-            load_and_align(load, Batches, prepared, nothing)
+            load_and_align(load, Batches, opened, nothing)
         }
         (EngineChoice::OfMode, Mode::EndToEnd | Mode::Local) => {
             let options = arguments.mode.gapped();
             let load = |threads| Ok(GappedEngine::load(source(threads), options)?);
-            load_and_align(load, Batches, prepared, nothing)
+            load_and_align(load, Batches, opened, nothing)
         }
-        (EngineChoice::OfMode, Mode::Spliced) => introns::align(prepared, index, first_pass),
+        (EngineChoice::OfMode, Mode::Spliced) => introns::align(opened, index, first_pass),
         (EngineChoice::OfMode, Mode::Bwa) => {
-            let certified = prepared.job.certified.clone();
+            let certified = opened.job.certified.clone();
             let load = |threads| {
                 let mut engine = load_bwa(arguments, index, threads)?;
                 certified.turn_on(&mut engine);
                 Ok(engine)
             };
-            load_and_align(load, identity, prepared, nothing)
+            load_and_align(load, identity, opened, nothing)
         }
         (EngineChoice::Fake(options), _) => {
             let lengths = || index.contigs.iter().map(|contig| contig.length.into()).collect();
             let load = |_| Ok(FakeEngine::new(options.clone(), lengths()));
-            load_and_align(load, identity, prepared, nothing)
+            load_and_align(load, identity, opened, nothing)
         }
     }
 }

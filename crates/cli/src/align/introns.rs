@@ -17,7 +17,7 @@ use seqloom_io::{AtomicFile, OutputError, SpooledInput};
 use seqloom_modes::spliced::{IntronTable, SplicedEngine};
 
 use super::arguments::AlignArguments;
-use super::job::{Job, PreparedJob};
+use super::job::{Job, OpenedJob};
 use super::lanes::{LaneSpec, LaneSpecs};
 use super::load_and_align::{AlignedJob, load_and_align};
 use super::opened::{OpenLanes, Start};
@@ -82,11 +82,11 @@ impl BatchSink for NoRecords {
 /// # Errors
 /// Errors of any run, and of the file of junctions.
 pub(super) fn align<'a>(
-    prepared: PreparedJob<'a>,
+    opened: OpenedJob<'a>,
     index: &IndexInfo,
     first_pass: Option<FirstPass>,
 ) -> seqloom_terminal::Result<AlignedJob<'a>> {
-    let (arguments, console) = (prepared.job.arguments, prepared.job.run.console);
+    let (arguments, console) = (opened.job.arguments, opened.job.run.console);
     let table = Arc::new(IntronTable::new(arguments.mode.introns(index, console)?));
     let load = |threads| {
         let source = IndexSource { prefix: &arguments.reference, info: index, threads };
@@ -97,14 +97,13 @@ pub(super) fn align<'a>(
             table.settle(index.bases);
             return Ok(());
         };
-        let opened = OpenLanes::open(arguments, lanes, index, Start::Beginning)?;
-        look(aligner, job, opened)?;
+        look(aligner, job, OpenLanes::open(arguments, lanes, index, Start::Beginning)?)?;
         let found = table.settle(index.bases);
         console.info(&format!("align: {found} introns found that are not known"));
         job.run.end_phase("introns");
         Ok(())
     };
-    let mut aligned = load_and_align(load, Batches, prepared, before)?;
+    let mut aligned = load_and_align(load, Batches, opened, before)?;
     if let Some(path) = arguments.mode.junctions() {
         aligned.files.push(write_junctions(path, index, &table)?);
     }

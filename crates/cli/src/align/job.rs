@@ -1,4 +1,4 @@
-//! One run of `align`, prepared: everything that can be known and refused before the engine is
+//! One run of `align`, opened: everything that can be known and refused before the engine is
 //! loaded.
 
 use std::num::NonZeroUsize;
@@ -56,7 +56,7 @@ pub(crate) struct Job<'a> {
 }
 
 /// A job, with what it uses up.
-pub(crate) struct PreparedJob<'a> {
+pub(crate) struct OpenedJob<'a> {
     pub(crate) job: Job<'a>,
     /// Blocks fetched to learn the read length, of each lane.
     pub(crate) first: Vec<Vec<InputBlock>>,
@@ -67,13 +67,13 @@ pub(crate) struct PreparedJob<'a> {
 impl<'a> Job<'a> {
     /// Opens the input and the output and shares out the memory. With a part of the input, no
     /// output is opened, and nothing loaded that only the output needs.
-    pub(crate) fn prepare(
+    pub(crate) fn open(
         arguments: &'a AlignArguments,
         inputs: LaneSpecs,
         index: &IndexInfo,
         part: Option<InputPart>,
         console: &'a Console,
-    ) -> seqloom_terminal::Result<PreparedJob<'a>> {
+    ) -> seqloom_terminal::Result<OpenedJob<'a>> {
         let run = Run::new(&arguments.run, console)?;
         run.compress_at(arguments.output.level);
         inputs.report_ignored(console);
@@ -121,7 +121,7 @@ impl<'a> Job<'a> {
             index: report,
             placement: None,
         };
-        Ok(PreparedJob { job, first, outputs })
+        Ok(OpenedJob { job, first, outputs })
     }
 
     pub(super) fn is_sorted(&self) -> bool {

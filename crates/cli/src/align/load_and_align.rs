@@ -8,7 +8,7 @@ use seqloom_io::{AtomicFile, Output};
 use seqloom_runtime::placement;
 use seqloom_terminal::Result;
 
-use super::job::{Job, PreparedJob};
+use super::job::{Job, OpenedJob};
 use super::{numa, sorted, streamed};
 use crate::allocator;
 use crate::output::summary::Summary;
@@ -31,10 +31,10 @@ pub(super) struct AlignedJob<'a> {
 pub(super) fn load_and_align<'a, E: Send, A: Aligner>(
     load: impl Fn(NonZeroUsize) -> Result<E> + Sync,
     aligner: fn(Replicated<E>) -> A,
-    prepared: PreparedJob<'a>,
+    opened: OpenedJob<'a>,
     before: impl FnOnce(&A, &Job<'_>) -> Result<()>,
 ) -> Result<AlignedJob<'a>> {
-    let PreparedJob { mut job, first, mut outputs } = prepared;
+    let OpenedJob { mut job, first, mut outputs } = opened;
     let (engine, placed) =
         allocator::with_own_mappings(|| numa::load(&job.ingest.placement, job.run.threads, load))?;
     let aligner = aligner(engine);

@@ -50,9 +50,9 @@ pub(crate) fn run(arguments: &AlignArguments, console: &Console) -> seqloom_term
     checks::check_options(arguments, &inputs)?;
     let index = index::check(&arguments.reference)?;
     let first_pass = FirstPass::of(arguments, &mut inputs)?;
-    let prepared = Job::prepare(arguments, inputs, &index, None, console)?;
-    prepared.job.announce();
-    let aligned = engine::align(prepared, &index, first_pass)?;
+    let opened = Job::open(arguments, inputs, &index, None, console)?;
+    opened.job.announce();
+    let aligned = engine::align(opened, &index, first_pass)?;
     publish(aligned)
 }
 

@@ -23,7 +23,7 @@ use super::job::Job;
 use super::outcomes::Judged;
 use super::sinks::SortedSink;
 use super::summary::ingest_stages;
-use crate::output::prepare::Preparation;
+use crate::output::pipeline::PipelineRun;
 use crate::output::progress::{PhaseWeight, weighted};
 use crate::output::resume::RunCheckpoints;
 use crate::output::summary::Summary;
@@ -65,15 +65,15 @@ pub(super) fn align<A: Aligner>(
         numbers,
         names: &NameSample::default(),
     };
-    let preparation = Preparation {
+    let pipeline = PipelineRun {
         files: &job.output,
         libraries: &libraries,
         stages: ingest_stages(&job.trace),
         console: job.run.console,
     };
     let late = Steps::new();
-    let command = (&Aligned { job }, None::<&mut RunCheckpoints>);
-    let summary = preparation.run(input, &request(job, &late), command, outputs)?;
+    let command = (&AlignCallbacks { job }, None::<&mut RunCheckpoints>);
+    let summary = pipeline.run(input, &request(job, &late), command, outputs)?;
     Ok((totals, summary))
 }
 
@@ -103,11 +103,11 @@ fn request<'a>(job: &'a Job<'_>, late: &'a Steps) -> PipelineRequest<'a> {
 }
 
 /// The command in the course of the pipeline.
-struct Aligned<'a, 'j> {
+struct AlignCallbacks<'a, 'j> {
     job: &'a Job<'j>,
 }
 
-impl PipelineCallbacks for Aligned<'_, '_> {
+impl PipelineCallbacks for AlignCallbacks<'_, '_> {
     type Error = seqloom_terminal::Error;
 
     fn watch(&self, phase: Phase, records: u64) -> Result<(), Interrupted> {

@@ -7,7 +7,7 @@ pub(crate) mod files;
 pub(crate) mod index;
 mod metrics;
 mod page;
-pub(crate) mod prepare;
+pub(crate) mod pipeline;
 pub(crate) mod progress;
 pub(crate) mod reference;
 pub(crate) mod resume;

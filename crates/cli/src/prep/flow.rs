@@ -24,14 +24,14 @@ use seqloom_runtime::pool::Interrupted;
 use super::arguments::DuplicateTags;
 use super::job::Job;
 use super::summary::ingest_stages;
-use crate::output::prepare::Preparation;
+use crate::output::pipeline::PipelineRun;
 use crate::output::progress::{PhaseWeight, weighted};
 use crate::output::resume::RunCheckpoints;
 use crate::output::summary::Summary;
 use crate::recalibration::Recalibration;
 
 /// Runs the flow; the output is complete but has no name yet.
-pub(super) fn prepare(
+pub(super) fn run(
     job: &Job<'_>,
     output: &mut Output,
     checkpoints: &mut Option<&mut RunCheckpoints>,
@@ -74,15 +74,15 @@ pub(super) fn prepare(
         numbers: totals.templates.into(),
         names: &names,
     };
-    let preparation = Preparation {
+    let pipeline = PipelineRun {
         files: &job.output,
         libraries: &libraries,
         stages: ingest_stages(&trace),
         console: job.run.console,
     };
-    let command = (&Preparing { job }, checkpoints.as_deref_mut());
+    let command = (&PrepCallbacks { job }, checkpoints.as_deref_mut());
     let outputs = std::slice::from_mut(output);
-    let mut summary = preparation.run(input, &request(job), command, outputs)?;
+    let mut summary = pipeline.run(input, &request(job), command, outputs)?;
     summary.thread_seconds = ThreadSeconds::of(Phase::Ingest.name(), &trace.threads);
     Ok((totals, summary))
 }
@@ -177,11 +177,11 @@ fn restored<'a>(
 }
 
 /// The command in the course of the pipeline.
-struct Preparing<'a, 'j> {
+struct PrepCallbacks<'a, 'j> {
     job: &'a Job<'j>,
 }
 
-impl PipelineCallbacks for Preparing<'_, '_> {
+impl PipelineCallbacks for PrepCallbacks<'_, '_> {
     type Error = seqloom_terminal::Error;
 
     fn watch(&self, phase: Phase, records: u64) -> Result<(), Interrupted> {

@@ -1,4 +1,4 @@
-//! One run of `prep`, prepared: everything that can be known and refused before records are read.
+//! One run of `prep`, opened: everything that can be known and refused before records are read.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -64,7 +64,7 @@ pub(super) struct Job<'a> {
 }
 
 /// A job, with what it uses up.
-pub(super) struct PreparedJob<'a> {
+pub(super) struct OpenedJob<'a> {
     pub(super) job: Job<'a>,
     pub(super) output: Output,
     /// Checkpoints of an earlier run, and of this one.
@@ -73,10 +73,10 @@ pub(super) struct PreparedJob<'a> {
 
 impl<'a> Job<'a> {
     /// Opens input and output and shares out the memory.
-    pub(super) fn prepare(
+    pub(super) fn open(
         arguments: &'a PrepArguments,
         console: &'a Console,
-    ) -> seqloom_terminal::Result<PreparedJob<'a>> {
+    ) -> seqloom_terminal::Result<OpenedJob<'a>> {
         check_files(arguments)?;
         let run = Run::new(&arguments.run, console)?;
         run.compress_at(arguments.output.level);
@@ -146,7 +146,7 @@ impl<'a> Job<'a> {
             plan,
             output: output_files,
         };
-        Ok(PreparedJob { job, output, checkpoints })
+        Ok(OpenedJob { job, output, checkpoints })
     }
 
     /// The names of all inputs.

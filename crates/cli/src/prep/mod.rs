@@ -1,6 +1,6 @@
 //! `seqloom prep`: aligned reads to sorted, duplicate-marked, indexed BAM in one pass.
 //!
-//! [`run`] opens the input and shares out the memory, [`flow::prepare`] ingests through the steps
+//! [`run`] opens the input and shares out the memory, [`flow::run`] ingests through the steps
 //! into partitions and runs the pipeline, [`make`] gives the output its name.
 
 pub(crate) mod arguments;
@@ -10,7 +10,7 @@ mod memory;
 mod summary;
 
 pub(crate) use arguments::PrepArguments;
-use job::{Job, PreparedJob};
+use job::{Job, OpenedJob};
 use seqloom_io::Output;
 use seqloom_runtime::placement;
 use seqloom_terminal::Console;
@@ -23,7 +23,7 @@ pub(crate) fn run(arguments: &PrepArguments, console: &Console) -> seqloom_termi
     if arguments.run.quiet {
         console.be_quiet();
     }
-    let PreparedJob { job, output, mut checkpoints } = Job::prepare(arguments, console)?;
+    let OpenedJob { job, output, mut checkpoints } = Job::open(arguments, console)?;
     job.run.announce("prep", &job.inputs(), job.output.path());
     let outcome = make(&job, output, checkpoints.as_mut());
     match checkpoints {
@@ -43,7 +43,7 @@ fn make(
     let continued = checkpoints.as_ref().and_then(|it| it.continued());
     // Huge pages in workers' memory would pass the cap.
     let (totals, mut summary) =
-        placement::with_pages(true, || flow::prepare(job, &mut output, &mut checkpoints))?;
+        placement::with_pages(true, || flow::run(job, &mut output, &mut checkpoints))?;
     summary::check_none_lost(&totals, &summary)?;
     let ingested = || summary::ingested(job, &totals, continued);
     let references = job.header.references();

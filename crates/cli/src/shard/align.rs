@@ -24,7 +24,7 @@ use super::folder::{Clock, NewFile, RunFolder, shard_name};
 use super::loaded::{check_files, planned_options};
 use super::task::ShardTask;
 use crate::align::certified::CertifiedRun;
-use crate::align::job::{Job, PreparedJob};
+use crate::align::job::{Job, OpenedJob};
 use crate::align::lanes::LaneSpecs;
 use crate::align::summary::log_outside;
 use crate::align::{AlignArguments, EngineChoice, load_bwa, numa, sorted};
@@ -239,8 +239,8 @@ impl Shards<'_> {
         }
         let part = folder.part(shard)?;
         let inputs = LaneSpecs::of(self.align)?;
-        let prepared = Job::prepare(self.align, inputs, self.index, Some(part), self.console)?;
-        let PreparedJob { mut job, first, .. } = prepared;
+        let OpenedJob { mut job, first, .. } =
+            Job::open(self.align, inputs, self.index, Some(part), self.console)?;
         job.run.announce("shard align", &job.inputs().join(" + "), &folder.file(&task.name()));
         let loaded = match loaded {
             Some(loaded) => loaded,

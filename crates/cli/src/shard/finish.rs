@@ -71,7 +71,7 @@ pub(crate) fn run(arguments: &RangeArguments, console: &Console) -> seqloom_term
     let PipelinePiece { finished, fragments, metrics } = pipeline::run_piece(
         (&records, units),
         &request,
-        &Finishing { run: &loaded.run },
+        &FinishCallbacks { run: &loaded.run },
         &mut piece,
         &trace,
     )?;
@@ -100,11 +100,11 @@ fn fixed_bytes(loaded: &Loaded<'_>, uses: ReferenceUse) -> u64 {
 }
 
 /// The command in the course of the pipeline.
-struct Finishing<'a> {
+struct FinishCallbacks<'a> {
     run: &'a Run<'a>,
 }
 
-impl PipelineCallbacks for Finishing<'_> {
+impl PipelineCallbacks for FinishCallbacks<'_> {
     type Error = seqloom_terminal::Error;
 
     fn watch(&self, phase: Phase, records: u64) -> Result<(), Interrupted> {

@@ -46,7 +46,7 @@ use crate::partition::{
 };
 use crate::recalibrate::{RecalibrationOutput, RequestError, StoredCounts};
 use checkpoints::Written;
-use write::{Prepared, Writing};
+use write::{WriteInputs, Writing};
 
 /// Records on which the pipeline works.
 pub struct PipelineInput<'a> {
@@ -155,13 +155,13 @@ pub fn run<C: PipelineCallbacks, K: Checkpoints<Error = C::Error>>(
     let stores = [&placed, &by_ordinal, &unplaced_with_position];
     let marks = resolved.as_ref().map(|(marks, _)| marks);
     let records = StoredRecords { stores: &stores, backing, marks };
-    let prepared =
-        Prepared::of(&request.output, &records, |bases| pipeline.count(&records, bases))?;
+    let inputs =
+        WriteInputs::of(&request.output, &records, |bases| pipeline.count(&records, bases))?;
     command.end_phase(Phase::Recalibrate);
 
-    let output = pipeline.write(&records, &prepared, outputs, trace)?;
+    let output = pipeline.write(&records, &inputs, outputs, trace)?;
     let duplicates = resolved.map(|(_, counters)| counters);
-    Ok(PipelineOutput { duplicates, recalibration: prepared.recalibration, ..output })
+    Ok(PipelineOutput { duplicates, recalibration: inputs.recalibration, ..output })
 }
 
 /// Writes some units of records whose duplicates are known, as a piece of an output.
@@ -175,9 +175,10 @@ pub fn run_piece<C: PipelineCallbacks>(
     output: &mut Output,
     trace: &FinishTrace,
 ) -> Result<PipelinePiece, C::Error> {
-    let prepared = Prepared::of(request, records, |bases| count(command, request, records, bases))?;
+    let inputs =
+        WriteInputs::of(request, records, |bases| count(command, request, records, bases))?;
     let watch = writing_watch(command, trace);
-    let writing = Writing::new(request, records, &prepared, trace, &watch);
+    let writing = Writing::new(request, records, &inputs, trace, &watch);
     let (finished, fragments) = writing.piece(units, output)?;
     Ok(PipelinePiece { finished, fragments, metrics: writing.into_metrics() })
 }
@@ -303,13 +304,13 @@ impl<'a, C: PipelineCallbacks, K: Checkpoints<Error = C::Error>> Pipeline<'a, '_
     fn write(
         &mut self,
         records: &StoredRecords<'_>,
-        prepared: &Prepared,
+        inputs: &WriteInputs,
         outputs: &mut [Output],
         trace: &FinishTrace,
     ) -> Result<PipelineOutput, C::Error> {
         let request = &self.request.output;
         let watch = writing_watch(self.command, trace);
-        let mut writing = Writing::new(request, records, prepared, trace, &watch);
+        let mut writing = Writing::new(request, records, inputs, trace, &watch);
         let before: Option<(Written, GatheredMetrics)> =
             self.kept.as_ref().map(|kept| kept.written()).transpose()?.flatten();
         let mut written = match before {
@@ -334,7 +335,7 @@ impl<'a, C: PipelineCallbacks, K: Checkpoints<Error = C::Error>> Pipeline<'a, '_
             }
         }
         let metrics = writing.into_metrics();
-        let compared = prepared.compared(request).filter(|_| request.metrics.gc_bias);
+        let compared = inputs.compared(request).filter(|_| request.metrics.gc_bias);
         let gc_windows = compared.map(|it| GcWindows::count(it, request.threads)).transpose()?;
         let Written { finished, index, .. } = written;
         Ok(PipelineOutput {

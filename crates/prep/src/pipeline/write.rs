@@ -49,13 +49,13 @@ pub struct OutputRequest<'a> {
 }
 
 /// Bases and table, made before records are written.
-pub(super) struct Prepared {
+pub(super) struct WriteInputs {
     /// The bases, where anything needs them.
     bases: Option<Arc<ReferenceSequences>>,
     pub(super) recalibration: Option<RecalibrationOutput>,
 }
 
-impl Prepared {
+impl WriteInputs {
     /// Loads the bases, and makes the table of what `count` gives.
     pub(super) fn of<E>(
         request: &OutputRequest<'_>,
@@ -105,20 +105,20 @@ impl<'a> Writing<'a> {
     pub(super) fn new(
         request: &'a OutputRequest<'a>,
         records: &'a StoredRecords<'a>,
-        prepared: &'a Prepared,
+        inputs: &'a WriteInputs,
         trace: &'a FinishTrace,
         watch: Watch<'a>,
     ) -> Self {
         let changes = OutputTransform {
             duplicates: records.marks.zip(request.tagging),
             families: records.marks.filter(|_| request.writes_families),
-            recalibration: prepared.recalibration.as_ref().and_then(|it| it.applier.as_ref()),
+            recalibration: inputs.recalibration.as_ref().and_then(|it| it.applier.as_ref()),
             late: request.late,
         };
         let names = ReadGroupNames::of(request.header);
-        let compared = prepared.compared(request);
+        let compared = inputs.compared(request);
         let metrics = MetricsVisitors::new(request.metrics, compared).with_read_groups(names);
-        let sequences = prepared.referred(request).map(ReferenceSequences::sequences);
+        let sequences = inputs.referred(request).map(ReferenceSequences::sequences);
         let groups = request.header.read_groups();
         let read_groups = groups.iter().map(|it| it.id.to_vec()).zip(0..).collect();
         Self { request, records, changes, metrics, sequences, read_groups, trace, watch }

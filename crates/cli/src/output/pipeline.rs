@@ -17,7 +17,7 @@ use super::summary::{Duplicates, Summary};
 use crate::recalibration::warn_of_uncounted;
 
 /// Context of a run of the pipeline.
-pub(crate) struct Preparation<'a> {
+pub(crate) struct PipelineRun<'a> {
     pub(crate) files: &'a OutputFiles<'a>,
     pub(crate) libraries: &'a LibraryTable,
     /// Time of ingest.
@@ -25,7 +25,7 @@ pub(crate) struct Preparation<'a> {
     pub(crate) console: &'a Console,
 }
 
-impl Preparation<'_> {
+impl PipelineRun<'_> {
     /// Runs all phases after ingest.
     ///
     /// # Errors
