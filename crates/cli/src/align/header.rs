@@ -2,7 +2,10 @@
 
 use seqloom_align::index::IndexInfo;
 use seqloom_format::bam::{Header, HeaderError, expand_escapes};
+use seqloom_prep::duplicates::LibraryTable;
 use seqloom_terminal::UsageError;
+
+use super::arguments::AlignArguments;
 
 /// Parts of the header.
 pub(super) struct HeaderParts<'a> {
@@ -51,6 +54,22 @@ pub(super) fn build(parts: &HeaderParts<'_>) -> seqloom_terminal::Result<OutputH
         header.add_program("seqloom", env!("CARGO_PKG_VERSION"), command_line);
     }
     Ok(OutputHeader { header, read_groups })
+}
+
+/// The libraries of an output's header. Read groups that the command gives replace those of the
+/// input, and every record gets one of them.
+///
+/// # Errors
+/// More read groups than there are numbers.
+pub(crate) fn library_table(
+    arguments: &AlignArguments,
+    header: &Header,
+) -> seqloom_terminal::Result<LibraryTable> {
+    let table = LibraryTable::new(header)?;
+    let are_given = arguments.input.read_group.is_some()
+        || arguments.sheet.is_some()
+        || arguments.names.rg_from_names;
+    Ok(if are_given { table.every_record_has_the_only_read_group() } else { table })
 }
 
 /// Read groups (unless `-R` replaces them), programs and comments of the input stay.

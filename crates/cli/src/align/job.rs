@@ -10,6 +10,7 @@ use seqloom_align::ingest::{IngestOptions, IngestTrace, LaneInput};
 use seqloom_format::bam::{Header, Reference};
 use seqloom_io::Output;
 use seqloom_io::reads::InputBlock;
+use seqloom_prep::duplicates::LibraryTable;
 use seqloom_prep::metrics::MetricsRequest;
 use seqloom_prep::partition::GenomeBins;
 use seqloom_prep::pipeline::ReferenceUse;
@@ -21,6 +22,7 @@ use seqloom_terminal::{Console, UsageError, signals};
 
 use super::arguments::{AlignArguments, EngineChoice};
 use super::certified::CertifiedRun;
+use super::header::library_table;
 use super::lanes::LaneSpecs;
 use super::memory::{Demand, MemoryPlan};
 use super::numa;
@@ -163,9 +165,9 @@ impl<'a> Job<'a> {
         (read, self.lanes.iter().map(|lane| lane.source.total_bytes()).sum())
     }
 
-    /// Whether every record gets a read group of the command line or of the sheet.
-    pub(super) fn tags_records(&self) -> bool {
-        self.lanes.iter().all(|lane| lane.tags.read_group.is_some())
+    /// The libraries of the output.
+    pub(crate) fn libraries(&self) -> seqloom_terminal::Result<LibraryTable> {
+        library_table(self.arguments, &self.header)
     }
 
     /// Says what is aligned, and by what.

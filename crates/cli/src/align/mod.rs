@@ -8,7 +8,7 @@ mod arguments;
 pub(crate) mod certified;
 pub(crate) mod checks;
 mod engine;
-mod header;
+pub(crate) mod header;
 mod introns;
 pub(crate) mod job;
 pub(crate) mod lanes;

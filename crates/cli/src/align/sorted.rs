@@ -45,7 +45,7 @@ pub(super) fn align<A: Aligner>(
         ledger: Ledger::new(job.plan.store_bytes),
         spill: SpillFile::create(&job.spill_folders())?,
     };
-    let libraries = library_table(job)?;
+    let libraries = job.libraries()?;
     let collector = collector(job, &backing, &libraries);
 
     // Ingest.
@@ -138,12 +138,6 @@ pub(crate) fn ingest_lanes<A: Aligner>(
     let ingested = ingest::run(lanes, aligner, &job.ingest, &job.trace, &watch)?;
     job.run.end_phase(Phase::Ingest.name());
     Ok(ingested)
-}
-
-pub(crate) fn library_table(job: &Job<'_>) -> seqloom_terminal::Result<LibraryTable> {
-    let table = LibraryTable::new(&job.header)?;
-    let all_alike = job.lanes.len() == 1 && job.tags_records();
-    Ok(if all_alike { table.every_record_has_the_only_read_group() } else { table })
 }
 
 pub(crate) fn collector<'a>(

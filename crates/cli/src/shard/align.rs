@@ -283,7 +283,7 @@ fn align_one<E: CohortEngine>(
         ledger: Ledger::new(job.plan.store_bytes),
         spill: SpillFile::create(&job.spill_folders())?,
     };
-    let libraries = sorted::library_table(job)?;
+    let libraries = job.libraries()?;
     let collector = sorted::collector(job, &backing, &libraries);
     job.run.plan_phases(&PHASES);
     let totals = sorted::ingest_lanes(engine, job, first, &collector)?.totals;

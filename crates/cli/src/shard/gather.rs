@@ -15,10 +15,11 @@ use seqloom_terminal::{Console, UsageError, signals};
 
 use super::finish::{PARTS, Parts};
 use super::folder::RunFolder;
-use super::loaded::{exchanges, header, library_table, planned_options, read_marks, spare_bytes};
+use super::loaded::{exchanges, header, planned_options, read_marks, spare_bytes};
 use super::task::ShardTask;
 use super::{piece, place};
 use crate::align::AlignArguments;
+use crate::align::header::library_table;
 use crate::align::memory::PROGRAM_BYTES;
 use crate::align::summary::check_none_lost;
 use crate::output::arguments::{OutputArguments, RunArguments};

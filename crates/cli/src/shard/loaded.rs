@@ -21,6 +21,7 @@ use super::plan::parse_plan;
 use super::sealed::hex;
 use super::task::ShardTask;
 use crate::align::AlignArguments;
+use crate::align::header::library_table;
 use crate::align::memory::{MIN_STORE_BYTES, PROGRAM_BYTES, WORKER_BYTES};
 use crate::output::read_error;
 use crate::output::run::{Run, header_bytes};
@@ -285,15 +286,4 @@ pub(crate) fn read_marks(
     part: usize,
 ) -> seqloom_terminal::Result<(SparseMarks, seqloom_prep::duplicates::DuplicationCounters)> {
     folder.read_sealed(ShardTask::Mark(part), "", MARKS)
-}
-
-/// The libraries of the header, as [`crate::align::sorted::library_table`] has them: files of reads
-/// have one read group at most.
-pub(crate) fn library_table(
-    align: &AlignArguments,
-    header: &Header,
-) -> seqloom_terminal::Result<LibraryTable> {
-    let table = LibraryTable::new(header)?;
-    let all_alike = align.input.read_group.is_some();
-    Ok(if all_alike { table.every_record_has_the_only_read_group() } else { table })
 }
