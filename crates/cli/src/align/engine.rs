@@ -4,7 +4,7 @@ use std::convert::identity;
 use std::num::NonZeroUsize;
 
 use seqloom_align::engine::bwa::BwaEngine;
-use seqloom_align::engine::fake::FakeEngine;
+use seqloom_align::engine::fake::{FakeEngine, FakeOptions};
 use seqloom_align::index::{self, IndexInfo, IndexSource};
 use seqloom_align::ingest::Batches;
 use seqloom_modes::gapped::GappedEngine;
@@ -12,6 +12,7 @@ use seqloom_modes::ungapped::UngappedEngine;
 use seqloom_terminal::Result;
 
 use super::arguments::{AlignArguments, EngineChoice};
+use super::certified::CertifiedRun;
 use super::introns::{self, FirstPass};
 use super::job::{Job, OpenedJob};
 use super::load_and_align::{AlignedJob, load_and_align};
@@ -42,16 +43,11 @@ pub(super) fn align<'a>(
         (EngineChoice::OfMode, Mode::Spliced) => introns::align(opened, index, first_pass),
         (EngineChoice::OfMode, Mode::Bwa) => {
             let certified = opened.job.certified.clone();
-            let load = |threads| {
-                let mut engine = load_bwa(arguments, index, threads)?;
-                certified.turn_on(&mut engine);
-                Ok(engine)
-            };
+            let load = |threads| load_bwa(arguments, index, &certified, threads);
             load_and_align(load, identity, opened, nothing)
         }
         (EngineChoice::Fake(options), _) => {
-            let lengths = || index.contigs.iter().map(|contig| contig.length.into()).collect();
-            let load = |_| Ok(FakeEngine::new(options.clone(), lengths()));
+            let load = |_| Ok(fake(options.clone(), index));
             load_and_align(load, identity, opened, nothing)
         }
     }
@@ -62,21 +58,31 @@ fn nothing<A>(_: &A, _: &Job<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Loads bwa's engine, with or without ALT contigs.
+/// Loads bwa's engine, with or without ALT contigs, and turns the certified path on where that is
+/// planned.
 ///
 /// # Errors
 /// Errors of the index.
 pub(crate) fn load_bwa(
     arguments: &AlignArguments,
     index: &IndexInfo,
+    certified: &CertifiedRun,
     threads: NonZeroUsize,
 ) -> Result<BwaEngine> {
     let options = arguments.algorithm.bwa_options();
     let source = IndexSource { prefix: &arguments.reference, info: index, threads };
-    Ok(if arguments.algorithm.ignore_alt {
+    let mut engine = if arguments.algorithm.ignore_alt {
         let plain = index::WithoutAlt::of(source.prefix)?;
         BwaEngine::load(IndexSource { prefix: &plain.prefix(), ..source }, &options)?
     } else {
         BwaEngine::load(source, &options)?
-    })
+    };
+    certified.turn_on(&mut engine);
+    Ok(engine)
+}
+
+/// The engine that makes results up, for an index of these sequences.
+pub(crate) fn fake(options: FakeOptions, index: &IndexInfo) -> FakeEngine {
+    let lengths_bp = index.contigs.iter().map(|contig| contig.length.into()).collect();
+    FakeEngine::new(options, lengths_bp)
 }

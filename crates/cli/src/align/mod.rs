@@ -30,7 +30,7 @@ use seqloom_terminal::Console;
 
 pub(crate) use arguments::AlignArguments;
 pub(crate) use arguments::EngineChoice;
-pub(crate) use engine::load_bwa;
+pub(crate) use engine::{fake, load_bwa};
 use introns::FirstPass;
 use job::Job;
 use lanes::LaneSpecs;

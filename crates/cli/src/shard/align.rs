@@ -4,7 +4,6 @@ use std::io::{BufRead, Write};
 use std::num::NonZeroUsize;
 use std::str::FromStr;
 
-use seqloom_align::engine::fake::FakeEngine;
 use seqloom_align::engine::{CohortEngine, Replicated};
 use seqloom_align::index::{self, IndexInfo};
 use seqloom_io::spill::SpillFile;
@@ -27,7 +26,7 @@ use crate::align::certified::CertifiedRun;
 use crate::align::job::{Job, OpenedJob};
 use crate::align::lanes::LaneSpecs;
 use crate::align::summary::log_outside;
-use crate::align::{AlignArguments, EngineChoice, load_bwa, numa, sorted};
+use crate::align::{AlignArguments, EngineChoice, fake, load_bwa, numa, sorted};
 use crate::allocator;
 use crate::output::arguments::RunArguments;
 use crate::output::progress::PhaseWeight;
@@ -134,17 +133,10 @@ fn align_shards(
     let shards = Shards { folder, align: &align, index: &index, console };
     match &align.algorithm.engine {
         EngineChoice::OfMode => {
-            let load = |certified: &CertifiedRun, threads| {
-                let mut engine = load_bwa(&align, &index, threads)?;
-                certified.turn_on(&mut engine);
-                Ok(engine)
-            };
+            let load = |certified: &_, threads| load_bwa(&align, &index, certified, threads);
             shards.run(load, which)
         }
-        EngineChoice::Fake(options) => {
-            let lengths = || index.contigs.iter().map(|contig| contig.length.into()).collect();
-            shards.run(|_, _| Ok(FakeEngine::new(options.clone(), lengths())), which)
-        }
+        EngineChoice::Fake(options) => shards.run(|_, _| Ok(fake(options.clone(), &index)), which),
     }
 }
 
