@@ -336,7 +336,8 @@ impl<'a, C: PipelineCallbacks, K: Checkpoints<Error = C::Error>> Pipeline<'a, '_
         }
         let metrics = writing.into_metrics();
         let compared = inputs.compared(request).filter(|_| request.metrics.gc_bias);
-        let gc_windows = compared.map(|it| GcWindows::count(it, request.threads)).transpose()?;
+        let count = |bases| GcWindows::count(bases, request.threads, &watch);
+        let gc_windows = compared.map(count).transpose()?;
         let Written { finished, index, .. } = written;
         Ok(PipelineOutput {
             finished,

@@ -9,7 +9,7 @@ use std::num::NonZeroUsize;
 
 use seqloom_format::bam::Flags;
 use seqloom_format::persist_fields;
-use seqloom_runtime::pool::{self, Stopped};
+use seqloom_runtime::pool::{self, Stopped, Watch};
 
 use super::observed::Observed;
 use crate::input::reference::ReferenceSequences;
@@ -127,8 +127,12 @@ impl GcWindows {
     /// Counts the windows of all sequences.
     ///
     /// # Errors
-    /// A worker panics or cannot be started.
-    pub fn count(reference: &ReferenceSequences, threads: NonZeroUsize) -> Result<Self, Stopped> {
+    /// A worker panics or cannot be started; an interrupt.
+    pub fn count(
+        reference: &ReferenceSequences,
+        threads: NonZeroUsize,
+        watch: Watch<'_>,
+    ) -> Result<Self, Stopped> {
         let pieces = reference.all().flat_map(|bases| {
             let end = windows_end(bases);
             (1..end).step_by(PIECE).map(move |from| (bases, from, (from + PIECE).min(end)))
@@ -137,7 +141,7 @@ impl GcWindows {
             count_windows(bases, from, end, counts);
             Ok::<(), Stopped>(())
         };
-        let workers = pool::for_each(threads, pieces, &|| Ok(()), |_| Ok([0; BINS]), work)?;
+        let workers = pool::for_each(threads, pieces, watch, |_| Ok([0; BINS]), work)?;
         let mut total = [0; BINS];
         for counts in workers {
             total.iter_mut().zip(counts).for_each(|(sum, more)| *sum += more);
@@ -210,6 +214,7 @@ fn count_with_unknown(text: &[u8], windows: usize, counts: &mut [u64; BINS]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use seqloom_runtime::pool::Interrupted;
 
     #[test]
     fn rolling_windows_are_those_looked_at_one_by_one() {
@@ -229,7 +234,10 @@ mod tests {
         let reference = ReferenceSequences::new(sequences);
         for threads in [1, 3] {
             let threads = NonZeroUsize::new(threads).unwrap();
-            assert_eq!(GcWindows::count(&reference, threads).unwrap(), GcWindows(expected));
+            let windows = GcWindows::count(&reference, threads, &|| Ok(())).unwrap();
+            assert_eq!(windows, GcWindows(expected));
+            let interrupted = GcWindows::count(&reference, threads, &|| Err(Interrupted));
+            assert!(matches!(interrupted, Err(Stopped::Interrupted(_))));
         }
         let mut pieces = [0; BINS];
         count_windows(&bases, 1, 700, &mut pieces);
