@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use seqloom_align::engine::{BatchEngine, EngineReads, Origin, Read, RecordSink};
-use seqloom_align::index::{self, IndexSource};
+use seqloom_align::index::{self, IndexSource, Readers};
 use seqloom_format::ReadBlock;
 use seqloom_modes::gapped::{GappedEngine, GappedOptions};
 use seqloom_runtime::machine;
@@ -43,7 +43,8 @@ impl Engine {
         let Some(prefix) = prefix else { return Ok(Self::Null) };
         let prepare = |error: index::IndexError| LabError::Prepare(error.to_string());
         let info = &index::check(prefix).map_err(prepare)?;
-        let source = IndexSource { prefix, info, threads: machine::available_cores() };
+        let readers = Readers { threads: machine::available_cores(), ..Readers::ONE };
+        let source = IndexSource { prefix, info, readers };
         let engine = GappedEngine::load(source, GappedOptions::new(false)).map_err(prepare)?;
         Ok(Self::EndToEnd(Box::new(EndToEnd { engine, idle: Mutex::default() })))
     }

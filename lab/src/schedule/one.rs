@@ -8,7 +8,7 @@ use std::process::Command;
 use seqloom_align::engine::CohortEngine;
 use seqloom_align::engine::bwa::{BwaEngine, BwaOptions, InsertSize};
 use seqloom_align::engine::fake::FakeEngine;
-use seqloom_align::index::{self, IndexInfo, IndexSource};
+use seqloom_align::index::{self, IndexInfo, IndexSource, Readers};
 use seqloom_locks::Kind;
 use seqloom_modes::gapped::{GappedEngine, GappedOptions};
 use seqloom_runtime::placement::{self, IndexPlacement, PinLevel, PinOrder, Plan, Wishes};
@@ -128,7 +128,8 @@ fn load_engine<E: Send, Error: std::fmt::Display>(
     plan: &Plan,
     load: impl Fn(IndexSource<'_>) -> Result<E, Error> + Sync,
 ) -> Result<E, LabError> {
-    let source = IndexSource { prefix, info, threads: c.threads };
+    let source =
+        IndexSource { prefix, info, readers: Readers { threads: c.threads, ..Readers::ONE } };
     let load = || {
         plan.take_loader_slot(0).map_err(prepare)?;
         load(source).map_err(prepare)

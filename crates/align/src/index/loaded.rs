@@ -1,7 +1,6 @@
 //! An index read into memory, for an engine of our own.
 
 use std::fs::File;
-use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -10,7 +9,7 @@ use bytemuck::Pod;
 use super::annotation::{read_alt, read_amb, read_ann};
 use super::check::{io_error, read_text};
 use super::layout::Layout;
-use super::read::Parts;
+use super::read::{PartError, Parts, Readers};
 use super::{Block, IndexError, IndexInfo, IndexParts, IndexPaths, IndexView, Sequence};
 
 /// A checked index that is to be loaded.
@@ -20,15 +19,15 @@ pub struct IndexSource<'a> {
     pub prefix: &'a Path,
     /// What [`check`](super::check()) has found there.
     pub info: &'a IndexInfo,
-    /// Threads that read it, at most.
-    pub threads: NonZeroUsize,
+    /// Who reads it.
+    pub readers: Readers,
 }
 
 impl<'a> IndexSource<'a> {
-    /// Read by one thread.
+    /// Read by one thread, which nothing interrupts.
     #[must_use]
     pub fn new(prefix: &'a Path, info: &'a IndexInfo) -> Self {
-        Self { prefix, info, threads: NonZeroUsize::MIN }
+        Self { prefix, info, readers: Readers::ONE }
     }
 }
 
@@ -51,9 +50,9 @@ impl Loaded {
     /// Reads an index.
     ///
     /// # Errors
-    /// A file cannot be read, or is not the one that was checked.
+    /// A file cannot be read, or is not the one that was checked; an interrupt.
     pub fn read(source: IndexSource<'_>) -> Result<Self, IndexError> {
-        let IndexSource { prefix, info, threads } = source;
+        let IndexSource { prefix, info, readers } = source;
         let paths = IndexPaths::new(prefix);
         let annotation = read_text(&paths.ann(), read_ann)?;
         let holes = read_text(&paths.amb(), |input| read_amb(input, &annotation))?;
@@ -72,7 +71,7 @@ impl Loaded {
         };
         let layout = Layout::new(annotation.bases, info.sa_stride.trailing_zeros() as u8);
         let layout = layout.filter(|layout| layout.bases == info.bases).ok_or_else(changed)?;
-        let mut body = Body::open(paths.bwt(), threads)?;
+        let mut body = Body::open(paths.bwt(), readers)?;
         let [rows, counts @ ..] = body.take::<[u64; 6]>(1)?[0];
         let blocks = body.take(layout.blocks() as usize)?;
         let samples_high = body.take(layout.samples() as usize)?;
@@ -82,7 +81,7 @@ impl Loaded {
             return Err(changed());
         }
         let packed_bytes = annotation.bases.div_ceil(4) as usize;
-        let packed = Body::open(paths.pac(), threads)?.take(packed_bytes)?;
+        let packed = Body::open(paths.pac(), readers)?.take(packed_bytes)?;
         Ok(Self {
             bases: annotation.bases,
             // The sentinel's row is the first.
@@ -135,13 +134,16 @@ struct Body {
 }
 
 impl Body {
-    fn open(path: PathBuf, threads: NonZeroUsize) -> Result<Self, IndexError> {
+    fn open(path: PathBuf, readers: Readers) -> Result<Self, IndexError> {
         let file = File::open(&path).map_err(io_error(&path))?;
-        Ok(Self { path, parts: Parts::new(file, 0, threads) })
+        Ok(Self { path, parts: Parts::new(file, 0, readers) })
     }
 
     /// The next `count` values.
     fn take<T: Pod>(&mut self, count: usize) -> Result<Vec<T>, IndexError> {
-        self.parts.take(count).map_err(io_error(&self.path))
+        self.parts.take(count).map_err(|error| match error {
+            PartError::Io(error) => io_error(&self.path)(error),
+            PartError::Stopped(stopped) => stopped.into(),
+        })
     }
 }

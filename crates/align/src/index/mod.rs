@@ -78,6 +78,7 @@ pub use packed::CODE;
 pub(crate) use packed::code;
 pub(crate) use parts::IndexView;
 pub use parts::{Block, IndexParts, Sequence};
+pub use read::Readers;
 pub use without_alt::WithoutAlt;
 
 /// The paths of an index: a prefix and the suffixes of its files.

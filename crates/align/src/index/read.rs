@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 
 use bytemuck::Pod;
 use seqloom_runtime::placement::ask_for_huge_pages;
-use seqloom_runtime::pool::{self, Stopped};
+use seqloom_runtime::pool::{self, Interrupted, Stopped};
 
 const _: () = assert!(cfg!(target_endian = "little"), "numbers are read as the files have them");
 
@@ -23,39 +23,57 @@ const PIECE_BYTES: usize = 8 << 20;
 pub(super) struct Parts {
     file: File,
     at: u64,
-    threads: NonZeroUsize,
+    readers: Readers,
 }
 
-/// Why a thread stopped.
-struct Failed(io::Error);
+/// Who reads the files of an index.
+#[derive(Debug, Clone, Copy)]
+pub struct Readers {
+    /// How many threads, at most.
+    pub threads: NonZeroUsize,
+    /// Whether they are to stop: a [`Watch`](pool::Watch) that any thread may call.
+    pub watch: fn() -> Result<(), Interrupted>,
+}
 
-impl From<Stopped> for Failed {
+impl Readers {
+    /// One thread, which nothing interrupts.
+    pub const ONE: Self = Self { threads: NonZeroUsize::MIN, watch: || Ok(()) };
+}
+
+/// Why a part was not read.
+#[derive(Debug)]
+pub(super) enum PartError {
+    Io(io::Error),
+    Stopped(Stopped),
+}
+
+impl From<Stopped> for PartError {
     fn from(stopped: Stopped) -> Self {
-        Self(io::Error::other(stopped))
+        Self::Stopped(stopped)
     }
 }
 
 impl Parts {
-    /// Of `file` from byte `at` on, by `threads` at most.
-    pub(super) fn new(file: File, at: u64, threads: NonZeroUsize) -> Self {
-        Self { file, at, threads: threads.min(MOST_THREADS) }
+    /// Of `file` from byte `at` on.
+    pub(super) fn new(file: File, at: u64, readers: Readers) -> Self {
+        let threads = readers.threads.min(MOST_THREADS);
+        Self { file, at, readers: Readers { threads, ..readers } }
     }
 
     /// The next `count` values.
-    pub(super) fn take<T: Pod>(&mut self, count: usize) -> io::Result<Vec<T>> {
+    pub(super) fn take<T: Pod>(&mut self, count: usize) -> Result<Vec<T>, PartError> {
         // The kernel's zeroes: nothing is written before the threads do.
         let mut values = bytemuck::allocation::try_zeroed_vec::<T>(count)
-            .map_err(|()| io::Error::from(io::ErrorKind::OutOfMemory))?;
+            .map_err(|()| PartError::Io(io::ErrorKind::OutOfMemory.into()))?;
         // They are read here and there: small pages would cost a miss more each time.
         ask_for_huge_pages(&mut values);
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut values);
         let (start, size) = (self.at, bytes.len());
         let pieces = (start..).step_by(PIECE_BYTES).zip(bytes.chunks_mut(PIECE_BYTES));
         let read = |(): &mut (), (at, piece): (u64, &mut [u8])| {
-            self.file.read_exact_at(piece, at).map_err(Failed)
+            self.file.read_exact_at(piece, at).map_err(PartError::Io)
         };
-        pool::for_each(self.threads, pieces, &|| Ok(()), |_| Ok(()), read)
-            .map_err(|Failed(error)| error)?;
+        pool::for_each(self.readers.threads, pieces, &self.readers.watch, |_| Ok(()), read)?;
         self.at += size as u64;
         Ok(values)
     }
@@ -75,13 +93,24 @@ mod tests {
         file.write_all(b"tail").unwrap();
         for threads in [1, 2, 7, 400] {
             let threads = NonZeroUsize::new(threads).unwrap();
-            let mut parts = Parts::new(file.try_clone().unwrap(), 4, threads);
+            let readers = Readers { threads, ..Readers::ONE };
+            let mut parts = Parts::new(file.try_clone().unwrap(), 4, readers);
             assert!(parts.take::<u64>(0).unwrap().is_empty());
             assert_eq!(parts.take::<u64>(2).unwrap(), [0, 1]);
             assert_eq!(parts.take::<u64>(numbers.len() - 2).unwrap(), numbers[2..]);
             let error = parts.take::<u8>(5).unwrap_err();
-            assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+            let is_short = |error: &io::Error| error.kind() == io::ErrorKind::UnexpectedEof;
+            assert!(matches!(&error, PartError::Io(error) if is_short(error)), "{error:?}");
             assert_eq!(parts.take::<u8>(4).unwrap(), *b"tail");
         }
+    }
+
+    #[test]
+    fn an_interrupt_stops_reading() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(b"part").unwrap();
+        let readers = Readers { watch: || Err(Interrupted), ..Readers::ONE };
+        let error = Parts::new(file, 0, readers).take::<u8>(4).unwrap_err();
+        assert!(matches!(error, PartError::Stopped(Stopped::Interrupted(_))), "{error:?}");
     }
 }

@@ -5,11 +5,11 @@ use std::num::NonZeroUsize;
 
 use seqloom_align::engine::bwa::BwaEngine;
 use seqloom_align::engine::fake::{FakeEngine, FakeOptions};
-use seqloom_align::index::{self, IndexInfo, IndexSource};
+use seqloom_align::index::{self, IndexInfo, IndexSource, Readers};
 use seqloom_align::ingest::Batches;
 use seqloom_modes::gapped::GappedEngine;
 use seqloom_modes::ungapped::UngappedEngine;
-use seqloom_terminal::Result;
+use seqloom_terminal::{Result, signals};
 
 use super::arguments::{AlignArguments, EngineChoice};
 use super::certified::CertifiedRun;
@@ -28,7 +28,7 @@ pub(super) fn align<'a>(
     first_pass: Option<FirstPass>,
 ) -> Result<AlignedJob<'a>> {
     let arguments = opened.job.arguments;
-    let source = |threads| IndexSource { prefix: &arguments.reference, info: index, threads };
+    let source = |threads| source(arguments, index, threads);
     match (&arguments.algorithm.engine, arguments.mode.mode) {
         (EngineChoice::OfMode, Mode::Ungapped) => {
             let options = arguments.mode.ungapped();
@@ -53,6 +53,16 @@ pub(super) fn align<'a>(
     }
 }
 
+/// The index of a run, which a signal stops from being read.
+pub(super) fn source<'a>(
+    arguments: &'a AlignArguments,
+    index: &'a IndexInfo,
+    threads: NonZeroUsize,
+) -> IndexSource<'a> {
+    let readers = Readers { threads, watch: signals::check };
+    IndexSource { prefix: &arguments.reference, info: index, readers }
+}
+
 /// Between loading and aligning most modes do nothing.
 fn nothing<A>(_: &A, _: &Job<'_>) -> Result<()> {
     Ok(())
@@ -70,7 +80,7 @@ pub(crate) fn load_bwa(
     threads: NonZeroUsize,
 ) -> Result<BwaEngine> {
     let options = arguments.algorithm.bwa_options();
-    let source = IndexSource { prefix: &arguments.reference, info: index, threads };
+    let source = source(arguments, index, threads);
     let mut engine = if arguments.algorithm.ignore_alt {
         let plain = index::WithoutAlt::of(source.prefix)?;
         BwaEngine::load(IndexSource { prefix: &plain.prefix(), ..source }, &options)?

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use seqloom_align::Batch;
-use seqloom_align::index::{IndexInfo, IndexSource};
+use seqloom_align::index::IndexInfo;
 use seqloom_align::ingest::{
     self, Aligner, BatchPart, BatchSink, Batches, IngestTrace, LaneEnd, LaneInput,
 };
@@ -17,6 +17,7 @@ use seqloom_io::{AtomicFile, OutputError, SpooledInput};
 use seqloom_modes::spliced::{IntronTable, SplicedEngine};
 
 use super::arguments::AlignArguments;
+use super::engine::source;
 use super::job::{Job, OpenedJob};
 use super::lanes::{LaneSpec, LaneSpecs};
 use super::load_and_align::{AlignedJob, load_and_align};
@@ -89,7 +90,7 @@ pub(super) fn align<'a>(
     let (arguments, console) = (opened.job.arguments, opened.job.run.console);
     let table = Arc::new(IntronTable::new(arguments.mode.introns(index, console)?));
     let load = |threads| {
-        let source = IndexSource { prefix: &arguments.reference, info: index, threads };
+        let source = source(arguments, index, threads);
         Ok(SplicedEngine::load(source, arguments.mode.spliced(), table.clone())?)
     };
     let before = |aligner: &_, job: &Job<'_>| {

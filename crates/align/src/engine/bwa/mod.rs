@@ -47,7 +47,6 @@ mod searches;
 mod seed;
 mod settings;
 
-use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
@@ -64,7 +63,7 @@ use searches::Searches;
 use seed::SearchIndex;
 
 use crate::index::{
-    FastTable, FastTableError, IndexError, IndexParts, IndexSource, KmerTable, Loaded,
+    FastTable, FastTableError, IndexError, IndexParts, IndexSource, KmerTable, Loaded, Readers,
 };
 use crate::search::rows::Rows;
 use certified::{CertifiedPath, CertifiedScratch, KnownRegion, MainChain, Scoring};
@@ -83,8 +82,8 @@ const KMER_BASES: usize = 9;
 pub struct BwaEngine {
     index: Loaded,
     names: Vec<Vec<u8>>,
-    /// Threads that read its files.
-    threads: NonZeroUsize,
+    /// Who reads its files.
+    readers: Readers,
     settings: Settings,
     insert_size: Option<InsertSize>,
     /// Where searches for seeds start: `PREFIX.fast`'s, or one made on first use.
@@ -132,7 +131,7 @@ impl BwaEngine {
         Ok(Self {
             index: Loaded::read(source)?,
             names,
-            threads: source.threads,
+            readers: source.readers,
             settings: Settings::new(options),
             insert_size: options.insert_size,
             kmer_table: OnceLock::new(),
@@ -148,7 +147,7 @@ impl BwaEngine {
     /// Why the certified path stays off.
     pub fn certify(&mut self, path: &Path, reads: Arc<CertifiedReads>) -> Result<(), NotCertified> {
         let parts = self.index.parts();
-        let table = Arc::new(FastTable::read(path, parts.packed, parts.bases, self.threads)?);
+        let table = Arc::new(FastTable::read(path, parts.packed, parts.bases, self.readers)?);
         if table.kmer_table().kmer_bases() <= self.settings.seeds.least_bases {
             self.kmer_table = OnceLock::from(Arc::clone(table.kmer_table()));
         }

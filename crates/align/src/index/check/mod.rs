@@ -19,6 +19,7 @@ use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
 use seqloom_runtime::error::{Class, Place, RunError};
+use seqloom_runtime::pool::Stopped;
 
 use super::IndexPaths;
 use super::annotation::{Annotation, TextError, read_alt, read_amb, read_ann};
@@ -111,6 +112,9 @@ pub enum IndexError {
         /// How that shows.
         problem: String,
     },
+    /// Its readers were stopped.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
 }
 
 impl RunError for IndexError {
@@ -119,6 +123,7 @@ impl RunError for IndexError {
             Self::Missing { .. } => Class::MissingInput,
             Self::Io { source, .. } => Class::of_input(source),
             Self::Text { .. } | Self::Damaged { .. } | Self::OtherReference { .. } => Class::Input,
+            Self::Stopped(stopped) => stopped.class(),
         }
     }
 
@@ -129,6 +134,7 @@ impl RunError for IndexError {
             | Self::Damaged { path, .. }
             | Self::OtherReference { bwt: path, .. } => Place::of(path),
             Self::Text { path, line, .. } => Place::of(path).at_line(*line),
+            Self::Stopped(stopped) => stopped.place(),
         }
     }
 }

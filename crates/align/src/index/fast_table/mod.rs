@@ -30,13 +30,14 @@ mod repeats;
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use seqloom_runtime::pool::Stopped;
+
 use super::kmer_table::{KmerTable, short_suffixes, symbol};
 use super::memory::Large;
-use super::read::Parts;
+use super::read::{PartError, Parts, Readers};
 
 /// Bases of the k-mers whose repeats are flagged: bwa's least seed length.
 pub(crate) const SEED_BASES: usize = 19;
@@ -82,6 +83,9 @@ pub enum FastTableError {
     /// Its content is not what was written.
     #[error("{0} is damaged; make the index anew")]
     Damaged(PathBuf),
+    /// Its readers were stopped.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
 }
 
 impl FastTable {
@@ -135,8 +139,7 @@ impl FastTable {
         if place < self.bases { place } else { 2 * self.bases - place - SEED_BASES as u64 }
     }
 
-    /// Reads `path`, the table of the genome whose packed forward strand is `packed`, by `threads`
-    /// at most.
+    /// Reads `path`, the table of the genome whose packed forward strand is `packed`.
     ///
     /// # Errors
     /// There is none, or it is not of this version and this genome, or damaged.
@@ -144,7 +147,7 @@ impl FastTable {
         path: &Path,
         packed: &[u8],
         bases: u64,
-        threads: NonZeroUsize,
+        readers: Readers,
     ) -> Result<Self, FastTableError> {
         let failed = |source| FastTableError::Read { path: path.to_owned(), source };
         let mut file = match File::open(path) {
@@ -178,10 +181,14 @@ impl FastTable {
         if size != (HEADER_BYTES + 8 * carries + 4 * kmer_table + 8 * repeated) as u64 {
             return Err(damaged());
         }
-        let mut body = Parts::new(file, HEADER_BYTES as u64, threads);
-        let carries: Vec<u64> = body.take(carries).map_err(failed)?;
-        let rows: Vec<u32> = body.take(kmer_table).map_err(failed)?;
-        let repeated: Vec<u64> = body.take(repeated).map_err(failed)?;
+        let mut body = Parts::new(file, HEADER_BYTES as u64, readers);
+        let not_read = |error| match error {
+            PartError::Io(source) => failed(source),
+            PartError::Stopped(stopped) => stopped.into(),
+        };
+        let carries: Vec<u64> = body.take(carries).map_err(not_read)?;
+        let rows: Vec<u32> = body.take(kmer_table).map_err(not_read)?;
+        let repeated: Vec<u64> = body.take(repeated).map_err(not_read)?;
         let mut crc = crc32fast::Hasher::new();
         let parts: [&[u8]; 3] = [
             bytemuck::cast_slice(&carries),

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::super::packed::Packed;
 use super::*;
 
-const TWO: NonZeroUsize = NonZeroUsize::new(2).unwrap();
+const TWO: Readers = Readers { threads: NonZeroUsize::new(2).unwrap(), ..Readers::ONE };
 
 fn packed(codes: &[u8]) -> Packed {
     let mut packed = Packed::default();
