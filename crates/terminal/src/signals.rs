@@ -1,9 +1,11 @@
 //! SIGINT and SIGTERM.
 //!
-//! Until [`defer`] a signal ends the process at once: there is nothing yet that would stay behind.
-//! From then on the first one requests the workers to stop, which they do between tasks, and gives
-//! them [`GRACE_S`] seconds for it: a write to a pipe that nobody reads, or a long call into the
-//! engine, would else hold the process for ever. A second one has its default action.
+//! Until the first look ([`check`], [`interrupted`]) a signal ends the process at once: a command
+//! that does not look would not stop. From then on the first one requests the workers to stop,
+//! which they do between tasks, and gives them [`GRACE_S`] seconds for it: a write to a pipe that
+//! nobody reads, or a long call into the engine, would else hold the process for ever. A second one
+//! has its default action. What opens an output that would stay behind does not wait for the first
+//! look: [`defer`].
 //!
 //! A program that started this one may want it to end with itself: [`end_with`].
 #![allow(unsafe_code)]
@@ -43,9 +45,11 @@ pub(crate) const fn exit_code(signal: i32) -> u8 {
     128 + (signal & 0x7F) as u8
 }
 
-/// Whether workers should stop.
+/// Whether workers should stop. Who has looked once takes the signals over: see the module
+/// documentation.
 #[must_use]
 pub fn interrupted() -> bool {
+    defer();
     received().is_some()
 }
 
@@ -57,7 +61,7 @@ pub fn check() -> Result<(), Interrupted> {
     if interrupted() { Err(Interrupted) } else { Ok(()) }
 }
 
-/// From now on a signal is for the workers to see; see the module documentation.
+/// From now on a signal is for the workers to see: there is an output to be removed.
 pub fn defer() {
     DEFERRED.store(true, Ordering::SeqCst);
 }

@@ -18,7 +18,7 @@ use seqloom_report::run::{IndexReport, PlacementReport};
 use seqloom_runtime::memory::ByteSize;
 use seqloom_runtime::placement::Plan;
 use seqloom_runtime::pool::Interrupted;
-use seqloom_terminal::{Console, UsageError, signals};
+use seqloom_terminal::{Console, UsageError};
 
 use super::arguments::{AlignArguments, EngineChoice};
 use super::certified::CertifiedRun;
@@ -99,7 +99,6 @@ impl<'a> Job<'a> {
         let outcomes = arguments.mode.outcomes(arguments.second.is_some())?;
         let IndexInfo { memory_bytes, sa_stride, .. } = *index;
         let report = IndexReport { memory_bytes, sa_stride, least_memory_bytes };
-        signals::defer();
         let job = Self {
             arguments,
             bins: GenomeBins::new(references),

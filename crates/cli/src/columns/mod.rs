@@ -34,7 +34,6 @@ pub(crate) fn run(arguments: &ColumnsArguments, console: &Console) -> seqloom_te
     let inputs = arguments.inputs.iter().chain(&arguments.reference).map(PathBuf::as_path);
     refuse_same_file(inputs, [("-o", arguments.output.as_path())])?;
     let limits = arguments.limits(0)?;
-    signals::defer();
     let job = Job { arguments, console, limits };
     let kind = match arguments.kind {
         Some(kind) => kind,
@@ -63,6 +62,7 @@ struct Job<'a> {
 
 impl Job<'_> {
     fn output(&self) -> Result<Output, OutputError> {
+        signals::defer();
         Output::create(&self.arguments.output)
     }
 

@@ -43,6 +43,7 @@ impl<'a> OutputFiles<'a> {
     ) -> seqloom_terminal::Result<(Self, Output)> {
         let format = arguments.format()?;
         check_sidecars(arguments)?;
+        signals::defer();
         let mut output = match begun {
             Some(output) => output,
             None => Output::create(&arguments.output)?,
@@ -80,6 +81,7 @@ impl<'a> OutputFiles<'a> {
         check_sidecars(arguments)?;
         let indexable = in_coordinate_order && format == OutputFormat::Bam;
         let index = IndexFormat::choose(arguments.write_index, references, indexable)?;
+        signals::defer();
         let outputs = stripes::open(arguments, stripes, index.is_some())?;
         Ok((Self { arguments, format, index, has_crai: false }, outputs))
     }

@@ -19,8 +19,8 @@ use seqloom_prep::pipeline::{Checkpoints, Phase, WrittenUnits};
 use seqloom_runtime::error::Class;
 use seqloom_runtime::error::RunError;
 use seqloom_runtime::memory::ByteSize;
-use seqloom_terminal::UsageError;
 use seqloom_terminal::error::UnusableFile;
+use seqloom_terminal::{UsageError, signals};
 
 use super::arguments::{OutputArguments, RunArguments};
 use super::run::Run;
@@ -133,6 +133,7 @@ impl RunCheckpoints {
         }
         let identity = whole_identity(identity, &files)?;
         let path = folder_of(&output.output)?;
+        signals::defer();
         let mut folder = CheckpointFolder::open(&path)?;
         let output_file = path.join("output");
         folder.adopt(output_file.clone());

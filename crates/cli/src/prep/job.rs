@@ -17,7 +17,7 @@ use seqloom_prep::steps::{
     MissingSequences, NoteMissingSequences, SetMismatchTags, StepError, Steps,
 };
 use seqloom_runtime::pool::Interrupted;
-use seqloom_terminal::{Console, UsageError, signals};
+use seqloom_terminal::{Console, UsageError};
 
 use super::arguments::PrepArguments;
 use super::memory::{self, Demand, MemoryPlan};
@@ -123,7 +123,6 @@ impl<'a> Job<'a> {
         metrics.depth &= is_sorted;
         let (requested, references) = (&arguments.output, header.references());
         let (resume, files) = (&arguments.resume, (requested, &arguments.run));
-        signals::defer();
         let checkpoints = RunCheckpoints::open(resume, files, arguments.identity(), &run)?;
         let begun = checkpoints.as_ref().map(|it| it.output(&requested.output)).transpose()?;
         let (output_files, output) = OutputFiles::open(requested, references, is_sorted, begun)?;

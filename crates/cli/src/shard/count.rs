@@ -15,7 +15,7 @@ use seqloom_prep::recalibrate::{
 };
 use seqloom_runtime::memory::Ledger;
 use seqloom_terminal::error::Bug;
-use seqloom_terminal::{Console, UsageError, signals};
+use seqloom_terminal::{Console, UsageError};
 
 use super::arguments::{RangeArguments, TaskArguments};
 use super::error::ShardError;
@@ -53,7 +53,6 @@ pub(super) fn count(arguments: &RangeArguments, console: &Console) -> seqloom_te
     let Loaded { align, header, exchanges, folder, run, .. } = &loaded;
     refuse_without_sites(align.recalibration.counts())?;
     check_files(folder, |path| align.recalibration.files().any(|it| it == path))?;
-    signals::defer();
     let groups = align.read_groups_from();
     let requested = Recalibration::prepare(&align.recalibration, header, groups, console)?;
     let Some(requested) = requested else { return Ok(refuse_without_sites(false)?) };

@@ -12,7 +12,7 @@ use seqloom_prep::pipeline::{
 };
 use seqloom_prep::steps::Steps;
 use seqloom_runtime::pool::Interrupted;
-use seqloom_terminal::{Console, signals};
+use seqloom_terminal::Console;
 
 use super::arguments::RangeArguments;
 use super::count;
@@ -39,7 +39,6 @@ pub(crate) fn run(arguments: &RangeArguments, console: &Console) -> seqloom_term
     let Some((loaded, task)) = Loaded::unless_done(&arguments.task, task, console)? else {
         return Ok(());
     };
-    signals::defer();
     let (header, output) = (&loaded.header, &loaded.align.output);
     let (references, threads) = (header.references(), loaded.run.computing_threads());
     // Covariates were counted by other tasks.

@@ -11,7 +11,7 @@ use seqloom_prep::exchange::PartTotals;
 use seqloom_prep::finish::{FinishError, Finished, OutputIndex};
 use seqloom_prep::metrics::{GatheredMetrics, MetricsRequest};
 use seqloom_report::run::Counts;
-use seqloom_terminal::{Console, UsageError, signals};
+use seqloom_terminal::{Console, UsageError};
 
 use super::finish::{PARTS, Parts};
 use super::folder::RunFolder;
@@ -100,7 +100,6 @@ pub(super) fn run(arguments: &GatherArguments, console: &Console) -> seqloom_ter
     let placed = place::begun(&folder, &output.output)?;
     let is_placed = placed.is_some();
     let (files, mut file) = OutputFiles::open(&output, references, true, placed)?;
-    signals::defer();
     let outputs = std::slice::from_mut(&mut file);
     files.write_header(&header, outputs)?;
     let mut index = files.encoding().index(references.len());

@@ -4,7 +4,7 @@ use seqloom_format::Persist;
 use seqloom_prep::duplicates::resolve_all;
 use seqloom_prep::partition::{END_PARTITIONS, PhaseResources};
 use seqloom_prep::pipeline::Phase;
-use seqloom_terminal::{Console, UsageError, signals};
+use seqloom_terminal::{Console, UsageError};
 
 use super::arguments::{Shares, TaskArguments, check_number};
 use super::folder::{Clock, RunFolder};
@@ -38,7 +38,6 @@ pub(crate) fn run(arguments: &MarkArguments, console: &Console) -> seqloom_termi
         let text = "the plan leaves duplicates unmarked (--no-mark-duplicates)";
         return Err(UsageError(text.to_owned()).into());
     }
-    signals::defer();
     for task in left {
         mark(&loaded, task, &clock)?;
         loaded.run.close(&format!("shard: {} is done", task.name()));

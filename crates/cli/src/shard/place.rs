@@ -14,7 +14,7 @@ use std::path::Path;
 
 use seqloom_format::{Persist, persist_fields};
 use seqloom_io::Output;
-use seqloom_terminal::{Console, UsageError, signals};
+use seqloom_terminal::{Console, UsageError};
 use sha2::{Digest, Sha256};
 
 use super::arguments::RangeArguments;
@@ -60,7 +60,6 @@ pub(super) fn run(arguments: &RangeArguments, console: &Console) -> seqloom_term
         return Err(UsageError(text.to_owned()).into());
     }
     let run = Run::new(&arguments.task.machine, console)?;
-    signals::defer();
     let place = place_of(&folder, range.index)?;
     let path = folder.file(OUTPUT);
     let output = open(&path)?;

@@ -14,7 +14,7 @@ use seqloom_prep::input::headers::MergeError;
 use seqloom_runtime::memory::ByteSize;
 use seqloom_runtime::pool::Interrupted;
 use seqloom_terminal::error::UnusableFile;
-use seqloom_terminal::{Console, UsageError, signals};
+use seqloom_terminal::{Console, UsageError};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -182,7 +182,6 @@ pub(super) fn make(request: Request<'_>, console: &Console) -> seqloom_terminal:
     OutputFiles::of_others(&align.output, opened.header.references())?;
     drop(FinishInputs::prepare(align, &mut opened.header, console)?);
     let floor_bytes = opened.demand(align, &index, run.threads, 0).floor_bytes();
-    signals::defer();
     let OpenLanes { lanes, first, header, .. } = opened;
     let header_bytes = header.encode().map_err(MergeError::Header)?;
     // What is known before the input is scanned.
