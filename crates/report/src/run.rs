@@ -208,7 +208,8 @@ impl From<&Plan> for PlacementReport {
 pub struct UsageReport {
     /// Wall time.
     pub wall_seconds: f64,
-    /// Wall time of each phase, in order: load, ingest, resolve, finish.
+    /// Wall time of each phase, in order: load, ingest, resolve, redistribute, recalibrate,
+    /// finish.
     pub phase_seconds: Vec<(&'static str, f64)>,
     /// How long the threads of a phase had something to do.
     #[serde(skip_serializing_if = "Vec::is_empty")]

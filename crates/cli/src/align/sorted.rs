@@ -115,10 +115,7 @@ impl PipelineCallbacks for AlignCallbacks<'_, '_> {
     }
 
     fn end_phase(&self, phase: Phase) {
-        // Lanes are put in order as a part of what comes next.
-        if phase != Phase::Redistribute {
-            self.job.run.end_phase(phase.name());
-        }
+        self.job.run.end_phase(phase.name());
     }
 }
 
