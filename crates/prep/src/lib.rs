@@ -21,8 +21,9 @@
 //!   covariates outside of [`KnownSites`](recalibrate::KnownSites), or has a
 //!   [`RecalibrationTable`](recalibrate::RecalibrationTable); an
 //!   [`Applier`](recalibrate::Applier) sets qualities.
-//! * [`finish`]: [`StoredRecords`](finish::StoredRecords) are sorted, marked and written in an
-//!   [`Encoding`](finish::Encoding), unit by unit of a [`UnitPlan`](finish::UnitPlan).
+//! * [`finish`]: [`StoredRecords`](finish::StoredRecords) are sorted, marked and written by
+//!   [`finish::run`], in an [`Encoding`](finish::Encoding), unit by unit of a
+//!   [`UnitPlan`](finish::UnitPlan).
 //! * [`metrics`]: a [`MetricsRequest`](metrics::MetricsRequest), and the
 //!   [`GatheredMetrics`](metrics::GatheredMetrics) and [`Tally`](metrics::Tally) of what is
 //!   written.

@@ -87,7 +87,7 @@ pub trait VisitorSource: Sync {
 
 /// Outcome of an edit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Edited {
+pub enum Edited {
     /// It is written as it was.
     Unchanged,
     /// The record in `out` is written instead.
@@ -98,7 +98,7 @@ pub(crate) enum Edited {
 
 /// Changes records, on behalf of one worker, before they are written. Sorting is over: what sort
 /// orders look at (name, place, FLAG, mate's place, tag HI) has to stay.
-pub(crate) trait RecordEditor: Send {
+pub trait RecordEditor: Send {
     /// Takes a record with its final flags; `out` is empty and takes the body as it should be.
     ///
     /// # Errors
@@ -117,7 +117,7 @@ pub(crate) trait RecordEditor: Send {
 }
 
 /// Makes the editors.
-pub(crate) trait EditorSource: Sync {
+pub trait EditorSource: Sync {
     /// An editor for one worker.
     fn editor(&self) -> Box<dyn RecordEditor + '_>;
 }

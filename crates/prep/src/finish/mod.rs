@@ -37,8 +37,7 @@ pub use error::FinishError;
 pub use hooks::VisitorSource;
 use hooks::{Edited, EditorSource, RecordEditor, RecordVisitor};
 pub use output_index::OutputIndex;
-pub use output_transform::DuplicateTagging;
-pub(crate) use output_transform::OutputTransform;
+pub use output_transform::{DuplicateTagging, OutputTransform};
 use sorted::{ENTRY_BYTES, Sorting};
 pub use stripes::Fragments;
 use stripes::{Committer, IndexEntries, Slot, Stripe};
@@ -65,7 +64,7 @@ pub struct StoredRecords<'a> {
 }
 
 /// Options of the finish phase.
-pub(crate) struct FinishOptions<'a> {
+pub struct FinishOptions<'a> {
     /// How many workers.
     pub threads: NonZeroUsize,
     /// Order of the records. Stores and partitions have to follow it: see [`run`].
@@ -153,7 +152,7 @@ impl Finished {
 ///
 /// # Errors
 /// The first failure of any worker.
-pub(crate) fn run(
+pub fn run(
     records: &StoredRecords<'_>,
     units: Units<'_>,
     options: &FinishOptions<'_>,

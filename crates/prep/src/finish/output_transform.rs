@@ -42,7 +42,7 @@ impl DuplicateTagging {
 }
 
 /// The last changes of a record: qualities, tags of duplicates, late steps.
-pub(crate) struct OutputTransform<'a> {
+pub struct OutputTransform<'a> {
     /// Marks, and which of them are written in tags.
     pub duplicates: Option<(&'a DuplicateMarks, DuplicateTagging)>,
     /// Marks that record families, which are written in tags MI in place of those of the input.
@@ -56,7 +56,7 @@ pub(crate) struct OutputTransform<'a> {
 impl OutputTransform<'_> {
     /// Whether records stay as they are.
     #[must_use]
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         let tags = self.duplicates.is_some() || self.families.is_some();
         !tags && self.recalibration.is_none() && self.late.is_empty()
     }
