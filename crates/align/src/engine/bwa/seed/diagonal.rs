@@ -113,8 +113,8 @@ mod tests {
                 expected[range.clone()].fill(value);
                 flags.set(range, value);
             }
-            for at in 0..512 {
-                prop_assert_eq!(flags.get(at), expected[at]);
+            for (at, &is_set) in expected.iter().enumerate() {
+                prop_assert_eq!(flags.get(at), is_set);
             }
             for (start, length) in asked {
                 let range = start..(start + length).min(512);
