@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use bytemuck::Pod;
 
-use super::annotation::{read_alt, read_amb, read_ann};
-use super::check::{io_error, read_text};
+use super::annotation::{read_amb, read_ann};
+use super::check::{alt_contigs, io_error, read_text};
 use super::layout::Layout;
 use super::read::{PartError, Parts, Readers};
 use super::{Block, IndexError, IndexInfo, IndexParts, IndexPaths, IndexView, Sequence};
@@ -56,10 +56,7 @@ impl Loaded {
         let paths = IndexPaths::new(prefix);
         let annotation = read_text(&paths.ann(), read_ann)?;
         let holes = read_text(&paths.amb(), |input| read_amb(input, &annotation))?;
-        let is_alt = match File::open(paths.alt()) {
-            Ok(_) => read_text(&paths.alt(), |input| read_alt(input, &annotation))?,
-            Err(_) => vec![false; annotation.sequences.len()],
-        };
+        let is_alt = alt_contigs(&paths, &annotation)?;
         let sequence = |(sequence, is_alt): (&super::annotation::AnnotatedSequence, bool)| {
             let (start, end) = (sequence.offset, sequence.offset + sequence.length);
             Sequence { start, end, is_alt }

@@ -1,8 +1,8 @@
 //! `seqloom align`: reads to sorted, duplicate-marked, indexed BAM in one process.
 //!
 //! [`run`] is the whole flow. Its third step, [`engine::align`], chooses the engine of the mode;
-//! [`load_and_align`](load_and_align::load_and_align()) loads it and aligns all reads, [`sorted`] or
-//! [`streamed`].
+//! [`load_and_align`](load_and_align::load_and_align()) loads it and aligns all reads, [`sorted`]
+//! or [`streamed`].
 
 mod arguments;
 pub(crate) mod certified;

@@ -160,12 +160,7 @@ pub fn check(prefix: &Path) -> Result<IndexInfo, IndexError> {
     all_there(&paths)?;
     let annotation = read_text(&paths.ann(), read_ann)?;
     read_text(&paths.amb(), |input| read_amb(input, &annotation))?;
-    let is_alt = match File::open(paths.alt()) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            vec![false; annotation.sequences.len()]
-        }
-        _ => read_text(&paths.alt(), |input| read_alt(input, &annotation))?,
-    };
+    let is_alt = alt_contigs(&paths, &annotation)?;
     let pac = Pac::open(&paths, annotation.bases)?;
     let bwt = Bwt::open(&paths, annotation.bases)?;
     let counts = pac.cumulative_counts()?;
@@ -207,6 +202,19 @@ fn all_there(paths: &IndexPaths) -> Result<(), IndexError> {
 
 pub(super) fn io_error(path: &Path) -> impl Fn(io::Error) -> IndexError + '_ {
     |source| IndexError::Io { path: path.to_owned(), source }
+}
+
+/// Which contigs `.alt` names: none where there is no such file.
+pub(super) fn alt_contigs(
+    paths: &IndexPaths,
+    annotation: &Annotation,
+) -> Result<Vec<bool>, IndexError> {
+    match File::open(paths.alt()) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Ok(vec![false; annotation.sequences.len()])
+        }
+        _ => read_text(&paths.alt(), |input| read_alt(input, annotation)),
+    }
 }
 
 pub(super) fn read_text<T>(
