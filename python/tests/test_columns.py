@@ -360,7 +360,7 @@ class Errors(Case):
     def test_what_the_program_says(self) -> None:
         with self.assertRaisesRegex(seqloom.UsageError, "no column 'names'.*template_length"):
             self.rows(aligned(), columns=["names"])
-        with self.assertRaisesRegex(seqloom.UsageError, "no tag with its type"):
+        with self.assertRaisesRegex(seqloom.UsageError, "not a tag with its type"):
             self.rows(aligned(), tags={"NM": "q"})
         with self.assertRaisesRegex(seqloom.UsageError, "requested twice"):
             self.rows(aligned(), columns=["name", "name"])
