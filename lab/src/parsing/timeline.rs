@@ -17,6 +17,8 @@ use crate::table::{Row, Table};
 const PARTS: usize = 100;
 /// Holds of all threads in the part of the run of which each thread is shown.
 const SHOWN_HOLDS: usize = 48;
+/// The most holds in it.
+const MOST_SHOWN_HOLDS: usize = 64 * SHOWN_HOLDS;
 
 /// What the traces leave behind: mean numbers of threads by way, lock and time.
 pub(crate) const RESULTS: Results = Results {
@@ -151,18 +153,30 @@ fn parts(holds_of: &[Vec<Hold>]) -> Vec<Part> {
     parts
 }
 
-/// The part round the middle of the run's time in which the lock is had [`SHOWN_HOLDS`] times.
+/// The part round the middle of the run's time in which the lock is had [`SHOWN_HOLDS`] times, or
+/// more often, up to [`MOST_SHOWN_HOLDS`], until each thread has had it: one may be without a core.
 fn shown(holds_of: &[Vec<Hold>]) -> Range<u64> {
     let mut all: Vec<&Hold> = holds_of.iter().flatten().collect();
     all.sort_unstable_by_key(|hold| hold.taken_ns);
     let middle_ns = all.iter().map(|hold| hold.released_ns).max().unwrap_or(0) / 2;
     let middle = all.partition_point(|hold| hold.taken_ns < middle_ns);
-    let first = middle.saturating_sub(SHOWN_HOLDS / 2);
-    let last = (first + SHOWN_HOLDS).min(all.len());
-    match (all.get(first), all.get(last.saturating_sub(1))) {
-        (Some(first), Some(last)) => first.taken_ns..last.released_ns,
-        _ => 0..0,
+    let part = |count: usize| {
+        let first = middle.saturating_sub(count / 2);
+        let last = (first + count).min(all.len());
+        match (all.get(first), all.get(last.saturating_sub(1))) {
+            (Some(first), Some(last)) => first.taken_ns..last.released_ns,
+            _ => 0..0,
+        }
+    };
+    let has_all = |part: &Range<u64>| {
+        let is_in = |hold: &Hold| part.contains(&hold.taken_ns);
+        holds_of.iter().all(|holds| holds.is_empty() || holds.iter().any(is_in))
+    };
+    let mut count = SHOWN_HOLDS;
+    while count < MOST_SHOWN_HOLDS && !has_all(&part(count)) {
+        count *= 2;
     }
+    part(count)
 }
 
 fn markdown(table: &Table, facts: &[Fact]) -> String {
@@ -221,8 +235,11 @@ mod tests {
         assert_eq!((&rows[1].factors[3][..], &rows[1].values[..]), ("holding", &[0.0, 0.003][..]));
         assert_eq!(rows.last().unwrap().factors[2], "2");
         assert_eq!(timeline.counts.rows.len(), PARTS);
-        // A thread that is not at the lock in the shown part is there all the same.
-        let idle = [halves[0].clone(), halves[1].clone(), vec![hold(0, 1, 2)]];
+        // A thread without a core in the middle widens the part to where it has the lock.
+        let late = [halves[0].clone(), halves[1].clone(), vec![hold(0, 1, 2)]];
+        assert_eq!(shown(&late), 1..995);
+        // One that is never at the lock is there all the same.
+        let idle = [halves[0].clone(), halves[1].clone(), Vec::new()];
         timeline.add(Way::Deferred, "mcs", &idle);
         let last = timeline.threads_at.rows.last().unwrap();
         assert_eq!(last.factors, ["D", "mcs", "3", "waiting"]);
