@@ -24,6 +24,10 @@ pub(super) fn is_in_region(
         return false;
     }
     let is_near = |in_read: i32, in_reference: i64| {
+        if i64::from(in_read) == in_reference {
+            // The longest gap is 1 or more.
+            return region.band > 0;
+        }
         let shorter = i64::from(in_read).min(in_reference) as i32;
         let band = i64::from(longest_gap(shorter, settings).min(region.band));
         (i64::from(in_read) - in_reference).abs() < band

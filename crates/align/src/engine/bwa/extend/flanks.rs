@@ -1,7 +1,8 @@
-//! The flanks of a round: those that need no matrix, and the others in lanes.
+//! Flanks: those that need no matrix, and the others, which wait until they fill the lanes of a
+//! kernel.
 //!
-//! A kernel takes as long as its longest lane, so flanks are sorted by how far the score along the
-//! diagonal stays above 0, and by length.
+//! A kernel takes as long as its longest lane, so flanks are sorted by length. (Where the score along
+//! the diagonal falls to 0 says less of how many rows a flank takes: gaps keep it alive.)
 
 use std::ops::Range;
 
@@ -11,7 +12,7 @@ use super::dispatch::{KernelKind, Kernels};
 use super::flank::{Extension, Flank, inner_band};
 
 /// Fewer flanks than this share of the lanes are extended by the scalar kernel.
-const LEAST_SHARE: usize = 16;
+const LEAST_SHARE: usize = 32;
 
 /// Where the extension over a flank starts.
 #[derive(Debug, Clone, Copy)]
@@ -32,9 +33,12 @@ impl FlankStart {
     }
 }
 
-/// A flank, by where its bases are.
+/// A flank that waits, by where its bases are.
 #[derive(Debug, Clone)]
-struct StoredFlank {
+struct WaitingFlank {
+    /// Number of the seed's extension.
+    of: usize,
+    key: SortKey,
     query: Range<usize>,
     target: Range<usize>,
     seed_score: i32,
@@ -49,35 +53,40 @@ struct StoredFlank {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct SortKey {
     kind: KernelKind,
-    /// Rows until the diagonal's score is 0, in steps; the last for those that live.
-    diagonal: u32,
     columns: usize,
 }
 
-/// The flanks of a round, and their extensions.
+/// What a flank comes to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FoundFlank {
+    /// Number of the seed's extension.
+    pub(super) of: usize,
+    /// The extension, in twice the band if the alignment came near the band's edge, and the band;
+    /// `None` where the read ends.
+    pub(super) extension: Option<(Extension, i32)>,
+}
+
+/// The flanks that wait.
 #[derive(Debug, Default)]
 pub(super) struct Flanks {
     codes: Vec<u8>,
-    stored: Vec<StoredFlank>,
-    extensions: Vec<Extension>,
-    order: Vec<(SortKey, usize)>,
+    waiting: Vec<WaitingFlank>,
     found: Vec<Extension>,
+    /// Codes, as they are moved.
+    kept_codes: Vec<u8>,
 }
 
 impl Flanks {
-    pub(super) fn clear(&mut self) {
-        self.codes.clear();
-        self.stored.clear();
-    }
-
-    /// Adds a flank, whose bases `query` and `target` append. Returns its number.
+    /// Takes the next flank of extension `of`, whose bases `query` and `target` append. Returns
+    /// what it comes to if the diagonal decides that, else it waits.
     pub(super) fn add(
         &mut self,
+        of: usize,
         start: FlankStart,
         settings: &Settings,
         query: impl FnOnce(&mut Vec<u8>),
         target: impl FnOnce(&mut Vec<u8>),
-    ) -> usize {
+    ) -> Option<FoundFlank> {
         let first = self.codes.len();
         query(&mut self.codes);
         let middle = self.codes.len();
@@ -85,7 +94,17 @@ impl Flanks {
         let (query, target) = (first..middle, middle..self.codes.len());
         let FlankStart { seed_score, clip, band, is_right } = start;
         let inner_band = inner_band([query.len() as i32, clip, band], settings);
-        self.stored.push(StoredFlank {
+        let [bases, reference] = [query.clone(), target.clone()].map(|range| &self.codes[range]);
+        let flank = Flank { query: bases, target: reference, seed_score, band: inner_band };
+        if let Some(extension) = decided(&flank, band, settings) {
+            self.codes.truncate(first);
+            return Some(FoundFlank { of, extension: Some((extension, band)) });
+        }
+        let (kind, columns) = (KernelKind::of(&flank, settings), bases.len());
+        let key = SortKey { kind, columns };
+        self.waiting.push(WaitingFlank {
+            of,
+            key,
             query,
             target,
             seed_score,
@@ -94,126 +113,110 @@ impl Flanks {
             inner_band,
             is_right,
         });
-        self.stored.len() - 1
+        None
     }
 
-    fn flank(&self, at: usize) -> Flank<'_> {
-        let StoredFlank { query, target, seed_score, inner_band: band, .. } =
-            self.stored[at].clone();
-        let [query, target] = [query, target].map(|range| &self.codes[range]);
-        Flank { query, target, seed_score, band }
-    }
-
-    /// The extension over flank `at`, in twice its band if the alignment came near the band's edge;
-    /// and the band.
-    pub(super) fn extension(&self, at: usize) -> (Extension, i32) {
-        (self.extensions[at], self.stored[at].band)
-    }
-
-    /// Extends all.
-    pub(super) fn extend(&mut self, kernels: &mut Kernels, settings: &Settings) {
-        self.extensions.clear();
-        self.extensions.resize(self.stored.len(), Extension::default());
-        let mut order = std::mem::take(&mut self.order);
-        order.clear();
-        for at in 0..self.stored.len() {
-            let flank = self.flank(at);
-            match diagonal(&flank, self.stored[at].band, settings) {
-                Diagonal::Decides(extension) => self.extensions[at] = extension,
-                Diagonal::Lives(rows) => {
-                    let (kind, columns) = (KernelKind::of(&flank, settings), flank.query.len());
-                    order.push((SortKey { kind, diagonal: rows, columns }, at));
-                }
-            }
-        }
-        order.sort_unstable();
-        for some in order.chunk_by(|a, b| a.0.kind == b.0.kind) {
-            let kind = some[0].0.kind;
+    /// Extends as many of the flanks as fill the lanes of kernels, or all if there are too few, and
+    /// hands out what they come to. False if no flank waits.
+    pub(super) fn extend_some(
+        &mut self,
+        kernels: &mut Kernels,
+        settings: &Settings,
+        take: &mut impl FnMut(FoundFlank),
+    ) -> bool {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        waiting.sort_unstable_by_key(|flank| flank.key);
+        let kinds = || waiting.chunk_by(|a, b| a.key.kind == b.key.kind);
+        let is_one_full = kinds().any(|some| some.len() >= kernels.lanes(some[0].key.kind));
+        for some in kinds() {
+            let lanes = kernels.lanes(some[0].key.kind);
             // Those that are left over are the ones that end first.
-            for some in some.rchunks(kernels.lanes(kind)) {
-                self.extend_together(some, kind, kernels, settings);
+            let (left_over, now) = some.split_at(if is_one_full { some.len() % lanes } else { 0 });
+            for some in now.rchunks(lanes) {
+                self.extend_together(some, kernels, settings, take);
             }
+            self.waiting.extend_from_slice(left_over);
         }
-        for &(_, at) in &order {
-            self.widen(at, kernels, settings);
-        }
-        self.order = order;
+        self.drop_codes_of_others();
+        !waiting.is_empty()
     }
 
     fn extend_together(
         &mut self,
-        some: &[(SortKey, usize)],
-        kind: KernelKind,
+        some: &[WaitingFlank],
         kernels: &mut Kernels,
         settings: &Settings,
+        take: &mut impl FnMut(FoundFlank),
     ) {
-        let mut found = std::mem::take(&mut self.found);
+        let Self { codes, found, .. } = self;
+        let kind = some[0].key.kind;
         found.clear();
-        let flanks: Vec<_> = some.iter().map(|&(_, at)| self.flank(at)).collect();
+        let flanks: Vec<_> = some.iter().map(|flank| flank.flank(codes)).collect();
         if flanks.len() * LEAST_SHARE < kernels.lanes(kind) {
             found.extend(flanks.iter().map(|flank| kernels.extend_scalar(flank, settings)));
         } else {
-            kernels.extend(&flanks, kind, settings, &mut found);
+            kernels.extend(&flanks, kind, settings, found);
         }
-        for (&(_, at), &extension) in some.iter().zip(&found) {
-            self.extensions[at] = extension;
+        for (flank, &extension) in some.iter().zip(found.iter()) {
+            let extension = flank.widened(extension, codes, kernels, settings);
+            take(FoundFlank { of: flank.of, extension: Some(extension) });
         }
-        self.found = found;
     }
 
-    /// Extends a flank once more in twice the band if the best scores were near the edge of the
-    /// band, and better than that of the seed.
-    fn widen(&mut self, at: usize, kernels: &mut Kernels, settings: &Settings) {
-        let Extension { score, off_diagonal, .. } = self.extensions[at];
-        let StoredFlank { band, seed_score, is_right, .. } = self.stored[at];
-        let is_far_inside = off_diagonal < (band >> 1) + (band >> 2);
-        if is_far_inside || (is_right && score == seed_score) {
-            return;
+    /// Keeps the codes of those that wait alone.
+    fn drop_codes_of_others(&mut self) {
+        let Self { codes, kept_codes, waiting, .. } = self;
+        kept_codes.clear();
+        for flank in waiting {
+            for range in [&mut flank.query, &mut flank.target] {
+                let start = kept_codes.len();
+                kept_codes.extend_from_slice(&codes[range.clone()]);
+                *range = start..kept_codes.len();
+            }
         }
-        let stored = &mut self.stored[at];
-        stored.band = band << 1;
-        let bases = stored.query.len() as i32;
-        stored.inner_band = inner_band([bases, stored.clip, stored.band], settings);
-        self.extensions[at] = kernels.extend_scalar(&self.flank(at), settings);
+        std::mem::swap(codes, kept_codes);
     }
 }
 
-/// What the diagonal says of a flank.
-enum Diagonal {
-    /// All: no gap pays.
-    Decides(Extension),
-    /// That a matrix is needed; for how many steps of rows its score is above 0.
-    Lives(u32),
+impl WaitingFlank {
+    fn flank<'a>(&self, codes: &'a [u8]) -> Flank<'a> {
+        let [query, target] = [&self.query, &self.target].map(|range| &codes[range.clone()]);
+        Flank { query, target, seed_score: self.seed_score, band: self.inner_band }
+    }
+
+    /// The extension and its band: once more in twice the band if the best scores were near the
+    /// edge of the band, and better than that of the seed.
+    fn widened(
+        &self,
+        extension: Extension,
+        codes: &[u8],
+        kernels: &mut Kernels,
+        settings: &Settings,
+    ) -> (Extension, i32) {
+        let band = self.band;
+        let is_far_inside = extension.off_diagonal < (band >> 1) + (band >> 2);
+        if is_far_inside || (self.is_right && extension.score == self.seed_score) {
+            return (extension, band);
+        }
+        let band = band << 1;
+        let inner_band = inner_band([self.query.len() as i32, self.clip, band], settings);
+        let flank = Flank { band: inner_band, ..self.flank(codes) };
+        (kernels.extend_scalar(&flank, settings), band)
+    }
 }
 
-/// Rows of the diagonal that count as one step.
-const STEP_ROWS: usize = 8;
-
-/// Looks along the diagonal, where a match adds to the score.
-fn diagonal(flank: &Flank<'_>, band: i32, settings: &Settings) -> Diagonal {
-    let Flank { query, target, seed_score, .. } = *flank;
-    let (mut score, mut mismatches, mut first, mut known) = (seed_score, 0, query.len(), true);
-    let (mut after, mut rows) = (0, query.len().min(target.len()));
-    for row in differences(query, target) {
-        let code = query[row];
-        known &= code < 4;
-        if mismatches == 0 {
-            first = row;
-        }
-        mismatches += 1;
-        score += (row - after) as i32 * settings.matching + settings.score(code, target[row]);
-        after = row + 1;
-        if score <= 0 {
-            rows = row;
-            break;
-        }
+/// The extension over a flank that has one mismatch with the reference at most, if no gap pays.
+pub(super) fn decided(flank: &Flank<'_>, band: i32, settings: &Settings) -> Option<Extension> {
+    let Flank { query, target, .. } = *flank;
+    let mut mismatches = differences(query, target);
+    let first = mismatches.next();
+    if target.len() < query.len() || mismatches.next().is_some() {
+        return None;
     }
-    let is_whole = rows == query.len();
-    if is_whole && known && mismatches <= 1 && no_gap_pays(flank, [first as i32, band], settings) {
-        return Diagonal::Decides(on_diagonal(flank, mismatches, first, settings));
-    }
-    let steps = if is_whole { u32::MAX } else { (rows / STEP_ROWS) as u32 };
-    Diagonal::Lives(steps)
+    let is_known = first.is_none_or(|at| query[at] < 4);
+    let (count, bases) = (first.iter().len() as i32, first.unwrap_or(query.len()));
+    let is_decided = is_known && no_gap_pays(flank, [bases as i32, band], settings);
+    is_decided.then(|| on_diagonal(flank, count, bases, settings))
 }
 
 /// Whether one mismatch, before which `first` bases match, costs less than any gap: then each row's
@@ -248,14 +251,5 @@ fn on_diagonal(flank: &Flank<'_>, mismatches: i32, first: usize, settings: &Sett
         end_score,
         end_target_bases: whole,
         off_diagonal: 0,
-    }
-}
-
-/// What the diagonal alone decides.
-#[cfg(test)]
-pub(super) fn decided(flank: &Flank<'_>, settings: &Settings) -> Option<Extension> {
-    match diagonal(flank, 100, settings) {
-        Diagonal::Decides(extension) => Some(extension),
-        Diagonal::Lives(_) => None,
     }
 }

@@ -207,6 +207,13 @@ struct ColumnRange<Score, const LANES: usize> {
 }
 
 impl<Score: LaneScore, const LANES: usize> RowInProgress<Score, LANES> {
+    #[inline(always)]
+    fn new(target: Lanes<Score, LANES>, left: Lanes<Score, LANES>) -> Self {
+        let zero = Lanes::splat(Score::ZERO);
+        let (insertion, most, most_column, live, last) = (zero, zero, zero, zero, zero);
+        Self { target, left, insertion, most, most_column, live, last }
+    }
+
     /// A cell that is in the band of all active lanes.
     #[inline(always)]
     fn cell<const CAREFUL: bool>(
@@ -307,15 +314,8 @@ fn matrix<Score: LaneScore, const LANES: usize, const CAREFUL: bool>(
         first = first.minus(penalties.extend_deletion);
         let low = row_number.minus(inputs.band);
         end = end.min(row_number.plus(inputs.band).plus(one)).min(inputs.columns);
-        let mut row = RowInProgress {
-            target: scratch.target[number],
-            left: if begin == 0 { first.and(low.equal_to(zero)) } else { zero },
-            insertion: zero,
-            most: zero,
-            most_column: zero,
-            live: zero,
-            last: zero,
-        };
+        let left = if begin == 0 { first.and(low.equal_to(zero)) } else { zero };
+        let mut row = RowInProgress::new(scratch.target[number], left);
         let columns = ColumnRange { low, end };
         // In columns below the first and from the second number on some lanes do not compute.
         let common =
@@ -349,10 +349,36 @@ fn matrix<Score: LaneScore, const LANES: usize, const CAREFUL: bool>(
             behind_all.diagonal = row.left;
         }
         active = progress.take(&row, row_number, active, end.equal_to(inputs.columns), settings);
+        if !CAREFUL && number % ROWS_BETWEEN_BOUNDS == 0 && progress.end_row.and(active).any() {
+            let bound = bound(&scratch.columns[..=behind.max(begin)], begin, inputs);
+            active = active.and_not(progress.is_settled(bound));
+        }
         end = row.live.plus(Lanes::splat(Score::index(3))).min(inputs.columns);
         begin = first_live(&scratch.columns[..behind.max(begin)], begin, active);
     }
     progress
+}
+
+/// Rows from one [`bound`] to the next: a bound takes a third of the time of a row.
+const ROWS_BETWEEN_BOUNDS: usize = 4;
+
+/// What no cell below a row exceeds: the best of the row's cells, and of the one before them, with a
+/// match for each base of the read behind it. No gap adds to a score.
+#[inline(always)]
+fn bound<Score: LaneScore, const LANES: usize>(
+    columns: &[Column<Score, LANES>],
+    begin: usize,
+    inputs: &LaneInputs<Score, LANES>,
+) -> Lanes<Score, LANES> {
+    let zero = Lanes::<Score, LANES>::splat(Score::ZERO);
+    let one = Lanes::splat(Score::index(1));
+    let (mut most, mut left) = (zero, inputs.columns.minus(Lanes::splat(Score::index(begin))));
+    for column in &columns[begin..] {
+        let score = column.diagonal;
+        most = most.max(score.plus(left).and(score.greater_than(zero)));
+        left = left.minus(one);
+    }
+    most
 }
 
 /// The first column from `begin` on in which an active lane has more than 0.
@@ -369,6 +395,13 @@ fn first_live<Score: LaneScore, const LANES: usize>(
 }
 
 impl<Score: LaneScore, const LANES: usize> Progress<Score, LANES> {
+    /// The lanes in which no later cell changes what was found: at the end of the read the later of
+    /// equal scores counts, and the best score is no less than that.
+    #[inline(always)]
+    fn is_settled(&self, bound: Lanes<Score, LANES>) -> Lanes<Score, LANES> {
+        self.end_score.greater_than(bound)
+    }
+
     /// Updates the best cells by a row; returns the lanes that stay active (z-drop). `ends` are
     /// those whose band has the read's last column.
     #[inline(always)]

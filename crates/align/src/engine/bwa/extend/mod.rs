@@ -2,9 +2,10 @@
 //!
 //! The seeds of a chain are extended from the longest down, to the left and then to the right; one
 //! that is contained in a region found before is skipped. So which seeds are extended depends on
-//! earlier results. Here the longest seed of every chain is extended ahead, many in the lanes of a
-//! kernel; then read by read, in bwa's order, results are used or dropped, and reads that need
-//! another seed wait for the next round.
+//! earlier results. Here the longest seed of every chain is extended ahead; once all those of a read
+//! are, results are used or dropped in bwa's order, up to a seed that is still to be extended.
+//! Extensions of many reads go on side by side, so that there are flanks to fill the lanes of a
+//! kernel ([`flanks`]); what comes out does not depend on which are computed together.
 
 mod contained;
 mod dispatch;
@@ -12,13 +13,15 @@ mod flank;
 mod flanks;
 mod kernel;
 mod scalar;
+mod seed_extension;
 mod window;
 
 use std::ops::Range;
 
 use contained::{is_in_region, may_lead_elsewhere};
 use dispatch::Kernels;
-use flanks::{FlankStart, Flanks};
+use flanks::{Flanks, FoundFlank};
+use seed_extension::{NextFlank, SeedExtension};
 use window::window;
 
 use super::chain::build::{Chains, Seed};
@@ -71,17 +74,8 @@ struct PendingRead {
     chain: usize,
     left: Option<usize>,
     found: Vec<ExtendedSeed>,
-}
-
-/// The extension of one seed: left, then right.
-#[derive(Debug, Clone, Copy)]
-struct SeedExtension {
-    read: usize,
-    chain: usize,
-    seed: usize,
-    /// Its flanks left and right, by number in [`Flanks`]; none at an end of the read.
-    flanks: [Option<usize>; 2],
-    so_far: ExtendedSeed,
+    /// Seeds that are being extended.
+    in_flight: usize,
 }
 
 /// In place of the number of a seed that was skipped.
@@ -106,6 +100,8 @@ pub(super) struct Extender {
     /// Numbers of the seeds of each chain, by score; those passed over are [`PASSED_OVER`].
     order: Vec<usize>,
     seed_extensions: Vec<SeedExtension>,
+    /// Numbers of those that wait for no flank.
+    ready: Vec<usize>,
     /// Recycled lists of earlier reads.
     spare: Vec<Vec<ExtendedSeed>>,
     regions: Vec<Region>,
@@ -128,6 +124,7 @@ impl Extender {
             seeds: Vec::new(),
             order: Vec::new(),
             seed_extensions: Vec::new(),
+            ready: Vec::new(),
             spare: Vec::new(),
             regions: Vec::new(),
             of_reads: Vec::new(),
@@ -190,7 +187,8 @@ impl Extender {
         }
         let found = self.spare.pop().unwrap_or_default();
         let chains = first..self.chains.len();
-        self.reads.push(PendingRead { number, codes, chains, chain: first, left: None, found });
+        let (chain, left, in_flight) = (first, None, 0);
+        self.reads.push(PendingRead { number, codes, chains, chain, left, found, in_flight });
     }
 
     /// Of long reads, drops seeds of the chains from `first` on, which are those of the last read.
@@ -210,33 +208,124 @@ impl Extender {
 
     /// Finds the regions of all reads that were taken.
     pub(super) fn extend(&mut self, context: Context<'_>) {
-        self.seed_extensions.clear();
-        for read in 0..self.reads.len() {
-            for chain in self.reads[read].chains.clone() {
-                let KeptChain { seeds, known, .. } = &self.chains[chain];
-                if known.is_none() && !seeds.is_empty() {
-                    let seed = self.order[seeds.end - 1];
-                    self.seed_extensions.push(SeedExtension::new(read, chain, seed));
-                }
-            }
-        }
+        self.begin_longest_seeds(context);
         loop {
-            self.extend_seeds(context);
-            for read in 0..self.reads.len() {
-                if let Some(seed_extension) = self.advance(read, context.settings) {
-                    self.seed_extensions.push(seed_extension);
-                }
+            while let Some(number) = self.ready.pop() {
+                self.go_on(number, context);
             }
-            if self.seed_extensions.is_empty() {
+            // The flanks that are left wait for each other.
+            let Self { kernels, flanks, seed_extensions, reads, seeds, ready, .. } = self;
+            let has_some = flanks.extend_some(kernels, context.settings, &mut |found| {
+                let extension = &mut seed_extensions[found.of];
+                let bases = reads[extension.read].codes.len() as i32;
+                extension.take(found, &seeds[extension.seed], bases, context.settings);
+                ready.push(found.of);
+            });
+            if !has_some {
                 break;
             }
         }
         self.finish(context);
     }
 
+    /// Begins to extend the longest seed of each chain.
+    fn begin_longest_seeds(&mut self, context: Context<'_>) {
+        self.seed_extensions.clear();
+        for read in 0..self.reads.len() {
+            for chain in self.reads[read].chains.clone() {
+                let KeptChain { seeds, known, .. } = &self.chains[chain];
+                if known.is_none() && !seeds.is_empty() {
+                    let extension = self.begin(read, chain, self.order[seeds.end - 1], context);
+                    self.prefetch(&extension, context);
+                    self.seed_extensions.push(extension);
+                }
+            }
+            if self.reads[read].in_flight == 0
+                && let Some(extension) = self.advance(read, context)
+            {
+                self.seed_extensions.push(extension);
+            }
+        }
+        self.ready.extend((0..self.seed_extensions.len()).rev());
+    }
+
+    /// Begins to extend a seed: at first the region is the seed.
+    fn begin(
+        &mut self,
+        read: usize,
+        chain: usize,
+        seed: usize,
+        context: Context<'_>,
+    ) -> SeedExtension {
+        self.reads[read].in_flight += 1;
+        let (next, settings) = (NextFlank::Left, context.settings);
+        let so_far = self.chains[chain].seed_alone(&self.seeds[seed], settings);
+        SeedExtension { read, chain, seed, next, so_far }
+    }
+
+    /// Has the processor fetch the reference beside the read.
+    fn prefetch(&self, extension: &SeedExtension, context: Context<'_>) {
+        let seed = &self.seeds[extension.seed];
+        let bases = self.reads[extension.read].codes.len() as i64;
+        let start = seed.reference_start - i64::from(seed.read_start);
+        let [low, high] = self.chains[extension.chain].window;
+        context.reference.prefetch([start.max(low), (start + bases).min(high)]);
+    }
+
+    /// Goes on with an extension, and with the read's next ones, up to a flank that must wait.
+    fn go_on(&mut self, number: usize, context: Context<'_>) {
+        loop {
+            while self.seed_extensions[number].next != NextFlank::None {
+                let Some(found) = self.add_flank(number, context) else { return };
+                let extension = &mut self.seed_extensions[number];
+                let bases = self.reads[extension.read].codes.len() as i32;
+                extension.take(found, &self.seeds[extension.seed], bases, context.settings);
+            }
+            let SeedExtension { read, chain, seed, so_far, .. } = self.seed_extensions[number];
+            self.chains[chain].ahead = Some((seed, so_far));
+            self.reads[read].in_flight -= 1;
+            if self.reads[read].in_flight > 0 {
+                return;
+            }
+            let Some(next) = self.advance(read, context) else { return };
+            self.seed_extensions[number] = next;
+        }
+    }
+
+    /// Adds an extension's next flank to those that wait; what it comes to, if it need not.
+    fn add_flank(&mut self, number: usize, context: Context<'_>) -> Option<FoundFlank> {
+        let Self { flanks, codes, reads, chains, seeds, seed_extensions, .. } = self;
+        let Context { settings, reference } = context;
+        let extension = &seed_extensions[number];
+        let (seed, [low, high]) = (&seeds[extension.seed], chains[extension.chain].window);
+        let codes = &codes[reads[extension.read].codes.clone()];
+        let is_right = extension.next == NextFlank::Right;
+        let start_at = extension.flank_start(is_right, settings);
+        let (start, end) = (seed.read_start as usize, (seed.read_start + seed.length) as usize);
+        let bases = if is_right { codes.len() - end } else { start };
+        if bases == 0 {
+            // The end of the read.
+            return Some(FoundFlank { of: number, extension: None });
+        }
+        let reach = start_at.reach(bases as i32, settings);
+        if is_right {
+            let from = seed.reference_end();
+            let query = |out: &mut Vec<u8>| out.extend_from_slice(&codes[end..]);
+            let target = |out: &mut Vec<u8>| reference.append(from, high.min(from + reach), out);
+            flanks.add(number, start_at, settings, query, target)
+        } else {
+            let to = seed.reference_start;
+            let query = |out: &mut Vec<u8>| out.extend(codes[..start].iter().rev());
+            let target =
+                |out: &mut Vec<u8>| reference.append_backwards(low.max(to - reach), to, out);
+            flanks.add(number, start_at, settings, query, target)
+        }
+    }
+
     /// Uses the results of a read's seeds in order, up to a seed that is still to be extended.
-    fn advance(&mut self, number: usize, settings: &Settings) -> Option<SeedExtension> {
+    fn advance(&mut self, number: usize, context: Context<'_>) -> Option<SeedExtension> {
         let Self { reads, chains, seeds, order, .. } = self;
+        let settings = context.settings;
         let read = &mut reads[number];
         let bases = read.codes.len() as i32;
         while read.chain < read.chains.end {
@@ -255,7 +344,8 @@ impl Extender {
                 } else {
                     let Some((_, extended)) = chain.ahead.filter(|&(of, _)| of == seed) else {
                         read.left = Some(left);
-                        return Some(SeedExtension::new(number, read.chain, seed));
+                        let chain = read.chain;
+                        return Some(self.begin(number, chain, seed, context));
                     };
                     read.found.push(extended);
                 }
@@ -264,74 +354,6 @@ impl Extender {
             (read.chain, read.left) = (read.chain + 1, None);
         }
         None
-    }
-
-    /// Extends all pending seeds.
-    fn extend_seeds(&mut self, context: Context<'_>) {
-        let Self { kernels, flanks, codes, reads, chains, seeds, seed_extensions, .. } = self;
-        let Context { settings, reference } = context;
-        flanks.clear();
-        for seed_extension in seed_extensions.iter() {
-            let (seed, bases) =
-                (&seeds[seed_extension.seed], reads[seed_extension.read].codes.len() as i64);
-            let start = seed.reference_start - i64::from(seed.read_start);
-            let [low, high] = chains[seed_extension.chain].window;
-            reference.prefetch([start.max(low), (start + bases).min(high)]);
-        }
-        for seed_extension in seed_extensions.iter_mut() {
-            let (seed, chain) = (seeds[seed_extension.seed], &chains[seed_extension.chain]);
-            let codes = &codes[reads[seed_extension.read].codes.clone()];
-            seed_extension.start(&seed, chain, settings);
-            if seed.read_start > 0 {
-                let start_at = seed_extension.flank(false, settings);
-                let reach = start_at.reach(seed.read_start, settings);
-                let start = chain.window[0].max(seed.reference_start - reach);
-                let query =
-                    |out: &mut Vec<u8>| out.extend(codes[..seed.read_start as usize].iter().rev());
-                let target = |out: &mut Vec<u8>| {
-                    reference.append_backwards(start, seed.reference_start, out)
-                };
-                seed_extension.flanks[0] = Some(flanks.add(start_at, settings, query, target));
-            }
-        }
-        flanks.extend(kernels, settings);
-        for seed_extension in seed_extensions.iter_mut() {
-            if let Some(at) = seed_extension.flanks[0] {
-                seed_extension.take_left(
-                    flanks.extension(at),
-                    &seeds[seed_extension.seed],
-                    settings,
-                );
-            }
-        }
-        flanks.clear();
-        for seed_extension in seed_extensions.iter_mut() {
-            let (seed, chain) = (seeds[seed_extension.seed], &chains[seed_extension.chain]);
-            let codes = &codes[reads[seed_extension.read].codes.clone()];
-            let (end, place) = ((seed.read_start + seed.length) as usize, seed.reference_end());
-            if end < codes.len() {
-                let start_at = seed_extension.flank(true, settings);
-                let reach = start_at.reach((codes.len() - end) as i32, settings);
-                let stop = chain.window[1].min(place + reach);
-                let query = |out: &mut Vec<u8>| out.extend_from_slice(&codes[end..]);
-                let target = |out: &mut Vec<u8>| reference.append(place, stop, out);
-                seed_extension.flanks[1] = Some(flanks.add(start_at, settings, query, target));
-            }
-        }
-        flanks.extend(kernels, settings);
-        for seed_extension in seed_extensions.drain(..) {
-            let mut seed_extension = seed_extension;
-            if let Some(at) = seed_extension.flanks[1] {
-                let bases = reads[seed_extension.read].codes.len() as i32;
-                seed_extension.take_right(
-                    flanks.extension(at),
-                    &seeds[seed_extension.seed],
-                    bases,
-                    settings,
-                );
-            }
-            chains[seed_extension.chain].ahead = Some((seed_extension.seed, seed_extension.so_far));
-        }
     }
 
     /// Sorts the regions of all reads, and clears the rest.
@@ -377,74 +399,23 @@ fn is_passed_over(
         && !extended.into_iter().any(|&other| may_lead_elsewhere(seed, &seeds[other]))
 }
 
-impl SeedExtension {
-    fn new(read: usize, chain: usize, seed: usize) -> Self {
-        let so_far = ExtendedSeed { region: Region::default(), seed_bases: 0 };
-        Self { read, chain, seed, flanks: [None; 2], so_far }
-    }
-
-    /// At first the region is the seed.
-    fn start(&mut self, seed: &Seed, chain: &KeptChain, settings: &Settings) {
+impl KeptChain {
+    /// A seed as it is before its extension.
+    fn seed_alone(&self, seed: &Seed, settings: &Settings) -> ExtendedSeed {
         let score = seed.length * settings.matching;
         let region = Region {
             reference_start: seed.reference_start,
             reference_end: seed.reference_end(),
             read_start: seed.read_start,
             read_end: seed.read_start + seed.length,
-            sequence: chain.sequence as i32,
+            sequence: self.sequence as i32,
             score,
             true_score: score,
             band: settings.band,
-            repetitive: chain.repetitive,
+            repetitive: self.repetitive,
             ..Region::default()
         };
-        self.so_far = ExtendedSeed { region, seed_bases: seed.length };
-    }
-
-    /// Where the extension over a flank starts.
-    fn flank(&self, is_right: bool, settings: &Settings) -> FlankStart {
-        let clip = settings.clip_penalties[usize::from(is_right)];
-        FlankStart { seed_score: self.so_far.region.score, clip, band: settings.band, is_right }
-    }
-
-    fn take_left(
-        &mut self,
-        (found, band): (flank::Extension, i32),
-        seed: &Seed,
-        settings: &Settings,
-    ) {
-        let region = &mut self.so_far.region;
-        (region.score, region.band) = (found.score, region.band.max(band));
-        if found.end_score <= 0 || found.end_score <= found.score - settings.clip_penalties[0] {
-            region.read_start = seed.read_start - found.query_bases;
-            region.reference_start = seed.reference_start - i64::from(found.target_bases);
-            region.true_score = found.score;
-        } else {
-            region.read_start = 0;
-            region.reference_start = seed.reference_start - i64::from(found.end_target_bases);
-            region.true_score = found.end_score;
-        }
-    }
-
-    fn take_right(
-        &mut self,
-        (found, band): (flank::Extension, i32),
-        seed: &Seed,
-        read_bases: i32,
-        settings: &Settings,
-    ) {
-        let region = &mut self.so_far.region;
-        let before = region.score;
-        (region.score, region.band) = (found.score, region.band.max(band));
-        if found.end_score <= 0 || found.end_score <= found.score - settings.clip_penalties[1] {
-            region.read_end = seed.read_start + seed.length + found.query_bases;
-            region.reference_end = seed.reference_end() + i64::from(found.target_bases);
-            region.true_score += found.score - before;
-        } else {
-            region.read_end = read_bases;
-            region.reference_end = seed.reference_end() + i64::from(found.end_target_bases);
-            region.true_score += found.end_score - before;
-        }
+        ExtendedSeed { region, seed_bases: seed.length }
     }
 }
 

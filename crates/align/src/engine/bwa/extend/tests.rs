@@ -162,7 +162,7 @@ fn what_the_diagonal_decides_is_what_the_matrix_gives() {
                 }
             }
             all += 1;
-            if let Some(found) = flanks::decided(&case.flank(5, &settings), &settings) {
+            if let Some(found) = flanks::decided(&case.flank(5, &settings), 100, &settings) {
                 decided += 1;
                 assert_eq!(told(found), told(case.library(5, &options)), "{case:?}");
             }
