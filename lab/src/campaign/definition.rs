@@ -199,7 +199,8 @@ pub(crate) struct Subject {
 pub(crate) enum TimeBasis {
     /// It reports the counter `align_s` itself, of its slowest thread where it can.
     Told,
-    /// From start to end, less the median of runs of `minimal_reads`: index load excluded.
+    /// From start to end, less the median of runs of `minimal_reads` with the number of threads
+    /// that has the least: index load excluded, but not what more threads cost.
     LessMinimalRun,
     /// From start to end.
     Wall,

@@ -149,9 +149,11 @@ pub(crate) fn summary(experiment: &Experiment, records: &[Record]) -> Table {
         };
         runs.entry(record.repeat).or_default().push(record);
     }
+    let loads_s = loads_s(experiment, &groups);
     let mut lines: Vec<(Vec<String>, Values)> = Vec::new();
-    for group in groups.values() {
-        lines.extend(summary_of(experiment, group));
+    for (place, group) in &groups {
+        let load_s = load_key(experiment, place, group).and_then(|key| loads_s.get(&key)).copied();
+        lines.extend(summary_of(experiment, group, load_s));
     }
     let later: BTreeSet<&String> = lines.iter().flat_map(|(_, values)| values.keys()).collect();
     let is_first = |name: &&&String| !FIRST.contains(&name.as_str());
@@ -178,15 +180,54 @@ fn place(experiment: &Experiment, record: &Record) -> (usize, Vec<usize>) {
     (subject.unwrap_or(usize::MAX), levels)
 }
 
-/// The rows of one configuration: one, or one for each row of the table that it writes.
-fn summary_of(experiment: &Experiment, group: &Group<'_>) -> Vec<(Vec<String>, Values)> {
+/// Configurations that load alike: the subject, its levels but for the number of threads, and how
+/// many instances load at a time.
+type LoadKey = (usize, Vec<usize>, u64);
+
+fn load_key(
+    experiment: &Experiment,
+    (subject, levels): &(usize, Vec<usize>),
+    group: &Group<'_>,
+) -> Option<LoadKey> {
+    let instances = group.minimal.values().flatten().next()?.instances;
+    let mut levels = levels.clone();
+    let threads = experiment.factor.iter().position(|factor| factor.name == "threads");
+    if let Some(level) = threads.and_then(|at| levels.get_mut(at)) {
+        *level = 0;
+    }
+    Some((*subject, levels, instances))
+}
+
+/// How long configurations load: the median of their minimal runs, with the number of threads that
+/// has the least. What minimal runs with more threads take longer is what these threads cost.
+fn loads_s(
+    experiment: &Experiment,
+    groups: &BTreeMap<(usize, Vec<usize>), Group<'_>>,
+) -> BTreeMap<LoadKey, f64> {
+    let mut loads_s = BTreeMap::new();
+    for (place, group) in groups {
+        let whole = group.minimal.values().filter(|run| is_whole(run));
+        let walls_s: Vec<f64> = whole.map(|run| slowest_s(run)).collect();
+        let key = load_key(experiment, place, group);
+        if let (Some(key), Some(load_s)) = (key, quantile(&walls_s, 0.5)) {
+            let least = loads_s.entry(key).or_insert(load_s);
+            *least = load_s.min(*least);
+        }
+    }
+    loads_s
+}
+
+/// The rows of one configuration, which loads for so long: one, or one for each row of the table
+/// that it writes.
+fn summary_of(
+    experiment: &Experiment,
+    group: &Group<'_>,
+    load_s: Option<f64>,
+) -> Vec<(Vec<String>, Values)> {
     let Some(first) = group.measured.values().chain(group.minimal.values()).flatten().next() else {
         return Vec::new();
     };
     let Some(subject) = subject_of(experiment, first) else { return Vec::new() };
-    let minimal: Vec<f64> =
-        group.minimal.values().filter(|run| is_whole(run)).map(|run| slowest_s(run)).collect();
-    let load_s = quantile(&minimal, 0.5);
     // By levels: a set of values for each repeat.
     let mut samples: BTreeMap<Vec<String>, Vec<Values>> = BTreeMap::new();
     let failed = group.measured.values().filter(|run| !is_whole(run)).count();
@@ -359,6 +400,36 @@ mod tests {
         };
         let rows = seconds.iter().map(row).collect();
         Record { repeat, instance, instances: 2, rows, ..Record::example("r", &["2"]) }
+    }
+
+    /// A run of so many threads that took so long.
+    fn timed(purpose: Purpose, threads: &str, wall_s: f64) -> Record {
+        Record { purpose, wall_s, ..Record::example("m", &["fast", threads]) }
+    }
+
+    #[test]
+    fn a_load_is_that_of_the_threads_that_load_fastest() {
+        let text = r#"
+            name = "x"
+            title = "t"
+            question = "q"
+            factor = [{ name = "way", levels = ["fast"] }, { name = "threads", levels = [1, 8] }]
+            subject = [{ name = "m", command = ["sh"], time = "less-minimal-run" }]
+            [protocol]
+            reads = 10
+        "#;
+        let experiment = Experiment::parse("x.toml", text).unwrap();
+        // Eight threads take 2 s to end, with many reads as with one.
+        let records = [
+            timed(Purpose::Measured, "1", 5.0),
+            timed(Purpose::Minimal, "1", 1.0),
+            timed(Purpose::Measured, "8", 4.0),
+            timed(Purpose::Minimal, "8", 3.0),
+        ];
+        let table = summary(&experiment, &records);
+        let at = table.columns.iter().position(|column| column == "align_s").unwrap();
+        let align_s: Vec<f64> = table.rows.iter().map(|row| row.values[at]).collect();
+        assert_eq!(align_s, [4.0, 3.0]);
     }
 
     #[test]
