@@ -1,8 +1,8 @@
 //! Flanks: those that need no matrix, and the others, which wait until they fill the lanes of a
 //! kernel.
 //!
-//! A kernel takes as long as its longest lane, so flanks are sorted by length. (Where the score along
-//! the diagonal falls to 0 says less of how many rows a flank takes: gaps keep it alive.)
+//! A kernel takes as long as its longest lane, so flanks are sorted by length. (Where the score
+//! along the diagonal falls to 0 says less of how many rows a flank takes: gaps keep it alive.)
 
 use std::ops::Range;
 

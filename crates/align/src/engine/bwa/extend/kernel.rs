@@ -362,8 +362,8 @@ fn matrix<Score: LaneScore, const LANES: usize, const CAREFUL: bool>(
 /// Rows from one [`bound`] to the next: a bound takes a third of the time of a row.
 const ROWS_BETWEEN_BOUNDS: usize = 4;
 
-/// What no cell below a row exceeds: the best of the row's cells, and of the one before them, with a
-/// match for each base of the read behind it. No gap adds to a score.
+/// What no cell below a row exceeds: the best of the row's cells, and of the one before them, with
+/// a match for each base of the read after it. No gap adds to a score.
 #[inline(always)]
 fn bound<Score: LaneScore, const LANES: usize>(
     columns: &[Column<Score, LANES>],

@@ -2,8 +2,8 @@
 //!
 //! The seeds of a chain are extended from the longest down, to the left and then to the right; one
 //! that is contained in a region found before is skipped. So which seeds are extended depends on
-//! earlier results. Here the longest seed of every chain is extended ahead; once all those of a read
-//! are, results are used or dropped in bwa's order, up to a seed that is still to be extended.
+//! earlier results. Here the longest seed of every chain is extended ahead; once all those of a
+//! read are, results are used or dropped in bwa's order, up to a seed that is still to be extended.
 //! Extensions of many reads go on side by side, so that there are flanks to fill the lanes of a
 //! kernel ([`flanks`]); what comes out does not depend on which are computed together.
 
@@ -263,7 +263,7 @@ impl Extender {
         SeedExtension { read, chain, seed, next, so_far }
     }
 
-    /// Has the processor fetch the reference beside the read.
+    /// Has the processor fetch the reference around the read.
     fn prefetch(&self, extension: &SeedExtension, context: Context<'_>) {
         let seed = &self.seeds[extension.seed];
         let bases = self.reads[extension.read].codes.len() as i64;
