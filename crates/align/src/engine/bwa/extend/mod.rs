@@ -240,10 +240,10 @@ impl Extender {
                     self.seed_extensions.push(extension);
                 }
             }
-            if self.reads[read].in_flight == 0
-                && let Some(extension) = self.advance(read, context)
-            {
-                self.seed_extensions.push(extension);
+            if self.reads[read].in_flight == 0 {
+                // All of its regions are known, or there is none.
+                let next = self.advance(read, context);
+                self.seed_extensions.extend(next);
             }
         }
         self.ready.extend((0..self.seed_extensions.len()).rev());
