@@ -8,13 +8,20 @@ use super::kernel::{self, FullWindow, LaneScratch, MOST_ROWS, Scores};
 use super::parts::MatrixParts;
 use crate::search::text::Bases;
 
-/// Working memory of all kernels, of `LANES_8` lanes of 8 bits, `LANES_16` of 16 and `WORDS` words
-/// of 64.
+/// Working memory of all kernels, of `LANES_8` lanes of 8 bits, or `FEW_8` where these suffice,
+/// `LANES_16` of 16 and `WORDS` words of 64.
 #[derive(Debug, Default)]
-struct KernelScratch<const LANES_8: usize, const LANES_16: usize, const WORDS: usize> {
+struct KernelScratch<
+    const LANES_8: usize,
+    const FEW_8: usize,
+    const LANES_16: usize,
+    const WORDS: usize,
+> {
     bits8: LaneScratch<u8, LANES_8>,
+    few_bits8: LaneScratch<u8, FEW_8>,
     bits16: LaneScratch<i16, LANES_16>,
     band_bits8: BandScratch<u8, LANES_8>,
+    few_band_bits8: BandScratch<u8, FEW_8>,
     band_bits16: BandScratch<i16, LANES_16>,
     bound: BoundScratch,
 }
@@ -26,17 +33,23 @@ enum KernelCall<'a> {
     Count(&'a QueryKmers, &'a Bases, &'a mut Vec<DiagonalHit>),
 }
 
-impl<const LANES_8: usize, const LANES_16: usize, const WORDS: usize> Kernel<KernelCall<'_>>
-    for KernelScratch<LANES_8, LANES_16, WORDS>
+impl<const LANES_8: usize, const FEW_8: usize, const LANES_16: usize, const WORDS: usize>
+    Kernel<KernelCall<'_>> for KernelScratch<LANES_8, FEW_8, LANES_16, WORDS>
 {
     #[inline(always)]
     fn run(&mut self, call: KernelCall<'_>) {
         match call {
+            KernelCall::FullWindow(all, scores, ScoreWidth::Bits8, out) if all.len() <= FEW_8 => {
+                kernel::align(all, scores, &mut self.few_bits8, out);
+            }
             KernelCall::FullWindow(all, scores, ScoreWidth::Bits8, out) => {
                 kernel::align(all, scores, &mut self.bits8, out);
             }
             KernelCall::FullWindow(all, scores, ScoreWidth::Bits16, out) => {
                 kernel::align(all, scores, &mut self.bits16, out);
+            }
+            KernelCall::Band(all, scores, ScoreWidth::Bits8, out) if all.len() <= FEW_8 => {
+                band::align(all, scores, &mut self.few_band_bits8, out);
             }
             KernelCall::Band(all, scores, ScoreWidth::Bits8, out) => {
                 band::align(all, scores, &mut self.band_bits8, out);
@@ -55,9 +68,9 @@ impl<const LANES_8: usize, const LANES_16: usize, const WORDS: usize> Kernel<Ker
 struct LocalKernels;
 
 impl KernelSet for LocalKernels {
-    type Baseline = KernelScratch<16, 8, 2>;
-    type Avx2 = KernelScratch<32, 16, 4>;
-    type Avx512 = KernelScratch<64, 32, 8>;
+    type Baseline = KernelScratch<16, 16, 8, 2>;
+    type Avx2 = KernelScratch<32, 16, 16, 4>;
+    type Avx512 = KernelScratch<64, 32, 32, 8>;
 }
 
 /// The kernels, with their memory.
