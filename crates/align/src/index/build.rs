@@ -207,7 +207,7 @@ impl IndexPlan {
     pub fn loaded_bytes(&self, sa_stride: u32) -> Option<u64> {
         let stride_log2 = u8::try_from(sa_stride.trailing_zeros()).ok()?;
         let layout = Layout::new(self.bases, stride_log2)?;
-        sa_stride.is_power_of_two().then(|| layout.tagged_bytes() + pac_bytes(self.bases))
+        sa_stride.is_power_of_two().then(|| layout.loaded_bytes() + pac_bytes(self.bases))
     }
 
     /// Length of each sequence, in bases.

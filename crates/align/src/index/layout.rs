@@ -90,6 +90,17 @@ impl Layout {
         self.sentinel_at() + 8
     }
 
+    /// Whether a place may have more than 32 bits; where none has, the high bytes of samples are
+    /// all zero, and are not loaded.
+    pub(crate) fn has_long_places(self) -> bool {
+        self.rows() > 1 << 32
+    }
+
+    /// Bytes that the file takes once it is loaded.
+    pub(crate) fn loaded_bytes(self) -> u64 {
+        self.tagged_bytes() - if self.has_long_places() { 0 } else { self.samples() }
+    }
+
     /// Bytes of the file with its tag.
     pub(crate) fn tagged_bytes(self) -> u64 {
         self.untagged_bytes() + 8
@@ -105,6 +116,15 @@ mod tests {
         // Human b37 chromosome 20: bwa-mem2 2.2.1 writes 204,833,033 bytes.
         let layout = Layout::new(63_025_520, 3).unwrap();
         assert_eq!(layout.untagged_bytes(), 204_833_033);
+        assert_eq!(layout.loaded_bytes(), 204_833_041 - layout.samples());
+    }
+
+    #[test]
+    fn high_bytes_are_loaded_where_places_need_them() {
+        let [short, long] = [(1 << 31) - 1, 1 << 31].map(|bases| Layout::new(bases, 4).unwrap());
+        assert_eq!([short, long].map(Layout::has_long_places), [false, true]);
+        assert_eq!(long.loaded_bytes(), long.tagged_bytes());
+        assert_eq!(short.loaded_bytes(), short.tagged_bytes() - (1 << 28));
     }
 
     #[test]

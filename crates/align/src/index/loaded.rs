@@ -71,8 +71,14 @@ impl Loaded {
         let mut body = Body::open(paths.bwt(), readers)?;
         let [rows, counts @ ..] = body.take::<[u64; 6]>(1)?[0];
         let blocks = body.take(layout.blocks() as usize)?;
-        let samples_high = body.take(layout.samples() as usize)?;
-        let samples_low = body.take(layout.samples() as usize)?;
+        let samples = layout.samples() as usize;
+        let samples_high = if layout.has_long_places() {
+            body.take(samples)?
+        } else {
+            body.parts.skip(samples);
+            Vec::new()
+        };
+        let samples_low = body.take(samples)?;
         let sentinel_row = body.take::<u64>(1)?[0];
         if rows != layout.rows() || counts[4] != layout.symbols() || sentinel_row >= rows {
             return Err(changed());

@@ -38,7 +38,7 @@ pub struct IndexParts<'a> {
     pub blocks: &'a [Block],
     /// Low 32 bits of the samples.
     pub samples_low: &'a [u32],
-    /// High 8 bits of the samples.
+    /// High 8 bits of the samples; none where no place has more than 32.
     pub samples_high: &'a [i8],
     /// Forward strand, four bases a byte, the first in the highest bits.
     pub packed: &'a [u8],

@@ -171,7 +171,7 @@ pub fn check(prefix: &Path) -> Result<IndexInfo, IndexError> {
         bases: pac.bases,
         bwt_bytes: bwt.size_bytes,
         sa_stride: 1 << bwt.layout.stride_log2,
-        memory_bytes: bwt.size_bytes + pac_bytes(pac.bases),
+        memory_bytes: bwt.layout.loaded_bytes() + pac_bytes(pac.bases),
     })
 }
 
