@@ -201,8 +201,13 @@ impl ReadSource {
         self.files.iter().map(|file| file.input.size).sum()
     }
 
-    /// Gives a block's buffers back.
+    /// Gives a block's buffers back; they are freed, with all that were given back before, when no
+    /// block is left to be read.
     pub fn recycle(&self, mut block: ReadBlock) {
+        if self.files.iter().all(InputFile::is_exhausted) {
+            self.release_buffers();
+            return;
+        }
         // A buffer that grew for a giant record is not worth keeping, nor is none at all.
         let most = self.options.block_bytes.saturating_mul(4).max(1 << 20);
         if !(1..=most).contains(&block.bytes.capacity()) {

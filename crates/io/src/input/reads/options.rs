@@ -23,7 +23,8 @@ pub struct SourceOptions {
     pub phred64: bool,
     /// Treatment of read names that SAM does not allow.
     pub names: ReadNames,
-    /// Buffers kept for reuse.
+    /// Buffers kept for reuse: those of a cohort of 2x150 and more, since the next one takes them
+    /// all again.
     pub free_blocks: usize,
     /// Text by which one of two pipes may be ahead while the other gives nothing, in bytes. The
     /// blocks are handed out meanwhile: the caller must be able to hold that much.
@@ -48,7 +49,7 @@ impl Default for SourceOptions {
             assume_phred33: false,
             phred64: false,
             names: ReadNames::Check,
-            free_blocks: 256,
+            free_blocks: 1024,
             max_skew_bytes: 256 * 1024 * 1024,
             skew_patience: Duration::from_secs(120),
             max_text_bytes: MAX_RECORD_BYTES,
