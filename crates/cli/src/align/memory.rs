@@ -29,8 +29,8 @@ const IN_HAND_PER_BASE_BYTES: u64 = 8;
 /// Part of [`WORKER_BYTES`] that a batch may take: enough for reads of 2,000 bases.
 const BATCH_BYTES: u64 = 8 << 20;
 /// What is held of one read between seeding and emission besides its bases and qualities: its name,
-/// and five regions of 88 bytes.
-const HELD_PER_READ_BYTES: u64 = 540;
+/// and seven regions of 44 bytes.
+const HELD_PER_READ_BYTES: u64 = 400;
 /// A base and its quality, in the block of the input.
 const HELD_PER_BASE_BYTES: u64 = 2;
 /// Tags that a read brings along, in the block and as they will be written.

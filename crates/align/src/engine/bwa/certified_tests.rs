@@ -83,8 +83,9 @@ pub(super) fn compare<'a>(
         ];
         for (at, read) in reads.pairs.iter().flatten().chain(&reads.singles).enumerate() {
             let [name, bases] = [read.name, read.bases].map(String::from_utf8_lossy);
-            assert_eq!(by_index.of(at), expected.of(at), "read {at}, {name}: {bases}");
-            let (found, expected) = (found.of(at), expected.of(at));
+            let [by_index, found, expected] =
+                [&by_index, &found, &expected].map(|all| all.of(at).collect::<Vec<_>>());
+            assert_eq!(by_index, expected, "read {at}, {name}: {bases}");
             assert_eq!(found, expected, "read {at}, {name}: {bases}");
         }
     }

@@ -89,9 +89,14 @@ impl CohortModel {
     /// Learned from all batches of a cohort, on a reference of `bases`.
     pub(super) fn learned(cohort: &[Candidates], bases: u64, settings: &Settings) -> Self {
         let mut histogram = Histogram::new(settings.largest_insert);
+        let mut mates = [Vec::new(), Vec::new()];
         for batch in cohort {
             for first in (0..batch.counts()[0]).step_by(2) {
-                histogram.add([first, first + 1].map(|at| batch.of(at)), bases, settings);
+                for (at, mate) in (first..).zip(&mut mates) {
+                    mate.clear();
+                    mate.extend(batch.of(at));
+                }
+                histogram.add(mates.each_ref().map(|mate| &mate[..]), bases, settings);
             }
         }
         Self::new(histogram.model(), settings)
@@ -154,7 +159,7 @@ impl Emitter<'_> {
             scratch.regions.resize_with(scratch.regions.len().max(1), Vec::new);
             let regions = &mut scratch.regions[0];
             regions.clear();
-            regions.extend_from_slice(batch.candidates.of(at));
+            regions.extend(batch.candidates.of(at));
             let id = self.ordinals.first_single + number as u64;
             let read = batch.read(at);
             let origin = Origin::Single(number);
@@ -176,7 +181,7 @@ impl Emitter<'_> {
         let regions = &mut regions[..reads.len()];
         for (at, regions) in reads.clone().zip(regions.iter_mut()) {
             regions.clear();
-            regions.extend_from_slice(batch.candidates.of(at));
+            regions.extend(batch.candidates.of(at));
             if let Some(first) = regions.first() {
                 self.reference.prefetch([first.reference_start, first.reference_end]);
             }

@@ -270,14 +270,15 @@ impl CohortEngine for BwaEngine {
         searches.clear();
         self.find_seeds(&all, certified, searches);
         self.find_regions(&all, certified, searches, extender);
-        let mut candidates = Candidates::of_pairs(2 * reads.pairs.len());
+        let regions = certified.known().iter().flatten().count() + extender.count();
+        let mut candidates = Candidates::with_capacity(2 * reads.pairs.len(), all.len(), regions);
         for (number, known) in certified.known().iter().enumerate() {
             match known {
-                Some(known) => candidates.push([self.extended(known, 0.0).region]),
-                None => candidates.push(extender.found(number).iter().copied()),
+                Some(known) => candidates.push(&[self.extended(known, 0.0).region]),
+                None => candidates.push(extender.found(number)),
             }
         }
-        Ok(candidates.complete())
+        Ok(candidates)
     }
 
     fn infer_cohort(&self, candidates: &[Candidates]) -> Result<CohortModel, EngineError> {

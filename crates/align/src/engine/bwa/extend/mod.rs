@@ -138,6 +138,11 @@ impl Extender {
         self.of_reads.resize(reads, 0..0);
     }
 
+    /// How many regions the reads of the batch have.
+    pub(super) fn count(&self) -> usize {
+        self.regions.len()
+    }
+
     /// The regions of read `number`, the best first.
     pub(super) fn found(&self, number: usize) -> &[Region] {
         &self.regions[self.of_reads[number].clone()]

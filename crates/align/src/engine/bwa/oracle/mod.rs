@@ -56,11 +56,13 @@ impl Compared {
         let Library { index, options } = &self.library;
         let found = LibraryBatch::find(index, options, scratch, reads).unwrap();
         let paired = 2 * reads.pairs.len();
-        let mut candidates = Candidates::of_pairs(paired);
-        for at in 0..paired + reads.singles.len() {
-            candidates.push(found.found(at).iter().map(super::regions::Region::from));
+        let count = paired + reads.singles.len();
+        let mut candidates = Candidates::with_capacity(paired, count, count);
+        for at in 0..count {
+            let found = found.found(at).iter().map(super::regions::Region::from);
+            candidates.push(&found.collect::<Vec<_>>());
         }
-        candidates.complete()
+        candidates
     }
 }
 
