@@ -50,7 +50,7 @@ fn whole_indexes_pass() {
             let size = |suffix| fs::metadata(IndexPaths::new(&prefix).with(suffix)).unwrap().len();
             assert_eq!(info.bwt_bytes, size("bwt.2bit.64"));
             // The high bytes of samples are not loaded.
-            let samples = (2 * info.bases + 1 >> stride_log2) + 1;
+            let samples = ((2 * info.bases + 1) >> stride_log2) + 1;
             assert_eq!(info.memory_bytes, size("bwt.2bit.64") - samples + size("pac"));
         }
     }
