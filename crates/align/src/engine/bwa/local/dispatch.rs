@@ -69,7 +69,7 @@ struct LocalKernels;
 
 impl KernelSet for LocalKernels {
     type Baseline = KernelScratch<16, 16, 8, 2>;
-    type Avx2 = KernelScratch<32, 16, 16, 4>;
+    type Avx2 = KernelScratch<32, 32, 16, 4>;
     type Avx512 = KernelScratch<64, 32, 32, 8>;
 }
 
