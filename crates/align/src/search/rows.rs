@@ -36,6 +36,13 @@ pub struct BiInterval {
 }
 
 impl BiInterval {
+    /// That of the reverse complement.
+    #[inline]
+    #[must_use]
+    pub fn turned(&self) -> Self {
+        Self { rows: self.reverse(), reverse: self.rows.first }
+    }
+
     /// The rows of the reverse complement, which occurs as often.
     #[inline]
     pub fn reverse(&self) -> Interval {
@@ -96,26 +103,23 @@ impl<'a> Rows<'a> {
         Interval { first: self.parts.first_rows[base] + first, count: last - first }
     }
 
-    /// The rows of what `of` has with `base` after it (Li 2012, doi:10.1093/bioinformatics/bts280,
-    /// algorithm 3): reverse-complemented, its complement comes first. Of the rows of `of`, those
-    /// with the sentinel after it come first, then those with a smaller base.
+    /// The rows of what `of` has with `base` before it, and the first one of its reverse complement
+    /// (Li 2012, doi:10.1093/bioinformatics/bts280, algorithm 2): that ends with the complement of
+    /// `base`, and comes after those of the reverse complement of `of` at the end of the text, and
+    /// those with a smaller base after it.
     #[inline(always)]
-    pub(crate) fn extend_forwards(&self, of: BiInterval, base: usize) -> BiInterval {
-        let (longer, sentinel) = self.extend_all(of.reverse());
+    pub(crate) fn extend_backwards(&self, of: BiInterval, base: usize) -> BiInterval {
+        let (longer, sentinel) = self.extend_all(of.rows);
         // All four are counted: how many are smaller could not be predicted.
-        let count = |other: usize| if other > 3 - base { longer[other].count } else { 0 };
+        let count = |other: usize| if other > base { longer[other].count } else { 0 };
         let smaller = count(1) + count(2) + count(3);
-        let longer = longer[3 - base];
-        let rows = Interval { first: of.rows.first + sentinel + smaller, count: longer.count };
-        BiInterval { rows, reverse: longer.first }
+        BiInterval { rows: longer[base], reverse: of.reverse + sentinel + smaller }
     }
 
-    /// As [`Rows::extend_forwards`], with `base` before it.
+    /// As [`Rows::extend_backwards`], with `base` after it.
     #[cfg(test)]
-    fn extend_backwards(&self, of: BiInterval, base: usize) -> BiInterval {
-        let reverse = BiInterval { rows: of.reverse(), reverse: of.rows.first };
-        let longer = self.extend_forwards(reverse, 3 - base);
-        BiInterval { rows: longer.reverse(), reverse: longer.rows.first }
+    fn extend_forwards(&self, of: BiInterval, base: usize) -> BiInterval {
+        self.extend_backwards(of.turned(), 3 - base).turned()
     }
 
     /// The rows of a base, and of its complement.

@@ -124,15 +124,14 @@ impl Searches {
         }
         let search = |((number, piece), found)| {
             let (piece, found): (&Piece, &mut Vec<Smem>) = (piece, found);
-            found.clear();
             let kmers = Kmers::all_of(&piece.bases, options.least_bases);
             let search = SmemSearch::new(&piece.bases, number, kmers, 1, false);
-            CollectedSmems { search, found }
+            CollectedSmems::new(search, found)
         };
         let mut searches: Vec<_> =
             pieces.iter().enumerate().zip(smems.iter_mut()).map(search).collect();
         lockstep::run(&mut searches, search_index, active);
-        for CollectedSmems { search, found } in &searches {
+        for CollectedSmems { search, found, .. } in &searches {
             all_smems.extend(found.iter().map(|&found| (search.number, found)));
         }
     }

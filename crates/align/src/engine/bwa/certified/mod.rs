@@ -235,14 +235,13 @@ impl CertifiedPath {
         }
         let matching = searches.iter().zip(&mut smems).filter_map(|(search, found)| {
             let kmers = Kmers { bases: SEED_BASES, positions: search.present()? };
-            found.clear();
             let search = SmemSearch::new(search.read, search.number, kmers, 1, false);
-            Some(CollectedSmems { search, found })
+            Some(CollectedSmems::new(search, found))
         });
         let mut matching: Vec<_> = matching.collect();
         lockstep::run(&mut matching, &search_index, &mut scratch.active);
         scratch.crossing.clear();
-        for CollectedSmems { search, found } in &matching {
+        for CollectedSmems { search, found, .. } in &matching {
             scratch.crossing.extend(found.iter().map(|&found| (search.number, found)));
             let (number, region) = (search.number, scratch.known[search.number].take());
             if let Some(KnownRegion { position, mismatches, .. }) = region {

@@ -5,7 +5,8 @@ use crate::search::prefetch::prefetch;
 use crate::search::rows::{BiInterval, Interval};
 use crate::search::text::Bases;
 
-/// A search from one base, in steps.
+/// A search from one base, in steps. Both ways are the same steps, so that no branch depends on
+/// the way: what is made longer backwards is the match, or its reverse complement.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LongestMatch {
     backwards: bool,
@@ -16,10 +17,10 @@ pub(super) struct LongestMatch {
     /// How often the match must occur.
     least: u64,
     at: usize,
-    /// The bi-interval of the match; its reverse half is kept up only forwards.
+    /// The bi-interval of what is made longer; its reverse half is kept up only forwards.
     rows: BiInterval,
-    /// The interval of the match and one base more, which occurs less often.
-    longer: Interval,
+    /// The same with one base more, which occurs less often.
+    longer: BiInterval,
     phase: MatchPhase,
 }
 
@@ -44,8 +45,8 @@ impl LongestMatch {
     }
 
     fn new(backwards: bool, from: usize, limit: usize, least: u64) -> Self {
-        let (rows, longer, phase) = (BiInterval::default(), Interval::default(), MatchPhase::Start);
-        Self { backwards, from, limit, least, at: from, rows, longer, phase }
+        let (none, phase) = (BiInterval::default(), MatchPhase::Start);
+        Self { backwards, from, limit, least, at: from, rows: none, longer: none, phase }
     }
 
     /// Goes on to another limit. It must not be there yet.
@@ -56,8 +57,9 @@ impl LongestMatch {
     /// After the way forwards, the way from the match's first base, which is not `limit`, back to
     /// it.
     pub(super) fn back(self, limit: usize, search_index: &SearchIndex<'_>) -> Self {
-        search_index.rows.prefetch(self.rows.rows);
-        Self { backwards: true, from: self.at, limit, at: self.from, ..self }
+        let rows = self.rows.turned();
+        search_index.rows.prefetch(rows.rows);
+        Self { backwards: true, from: self.at, limit, at: self.from, rows, ..self }
     }
 
     /// The first base of the match, or after its last if it went forwards. Where it began, if the
@@ -68,69 +70,69 @@ impl LongestMatch {
 
     /// The suffix array interval of the match.
     pub(super) fn rows(&self) -> Interval {
-        self.rows.rows
+        self.of_match(self.rows)
     }
 
     /// The interval of the match and one base more, where that ended it.
     pub(super) fn longer(&self) -> Interval {
-        self.longer
+        self.of_match(self.longer)
+    }
+
+    fn of_match(&self, searched: BiInterval) -> Interval {
+        if self.backwards { searched.rows } else { searched.reverse() }
     }
 
     /// One step in `read`. False when it goes no further.
     #[inline(always)]
     pub(super) fn step(&mut self, read: &Bases, search_index: &SearchIndex<'_>) -> bool {
-        match self.phase {
-            MatchPhase::Start => {
-                let kmers = self.kmers(read, search_index);
-                kmers.into_iter().for_each(|kmer| prefetch(search_index.kmer_table.entry(kmer)));
-                self.phase = MatchPhase::Table;
-                return true;
-            }
-            MatchPhase::Table => {
-                let [kmer, reverse] = self.kmers(read, search_index);
-                let rows = search_index.start(kmer);
-                if rows.count < self.least {
-                    return false;
-                }
-                let kmers = search_index.kmer_table.kmer_bases();
-                if self.backwards {
-                    self.at = self.from - kmers;
-                    self.rows.rows = rows;
-                } else {
-                    self.at = self.from + kmers;
-                    self.rows =
-                        BiInterval { rows, reverse: search_index.kmer_table.first_row(reverse) };
-                }
-                self.phase = MatchPhase::Searching;
-            }
-            MatchPhase::Searching => {
-                let longer = match self.backwards {
-                    true => BiInterval {
-                        rows: search_index.rows.extend(self.rows.rows, read.base(self.at - 1)),
-                        reverse: 0,
-                    },
-                    false => search_index.rows.extend_forwards(self.rows, read.base(self.at)),
-                };
-                if longer.rows.count < self.least {
-                    self.longer = longer.rows;
-                    return false;
-                }
-                self.rows = longer;
-                self.at = if self.backwards { self.at - 1 } else { self.at + 1 };
-            }
+        if self.phase != MatchPhase::Searching {
+            return self.start(read, search_index);
         }
-        search_index.rows.prefetch(if self.backwards {
-            self.rows.rows
-        } else {
-            self.rows.reverse()
-        });
+        let way = usize::from(self.backwards);
+        let base = read.base(self.at - way);
+        // Its complement is 3 - base.
+        let base = base ^ (3 * (1 - way));
+        let longer = search_index.rows.extend_backwards(self.rows, base);
+        if longer.rows.count < self.least {
+            self.longer = longer;
+            return false;
+        }
+        self.rows = longer;
+        self.at = self.at + 1 - 2 * way;
+        search_index.rows.prefetch(self.rows.rows);
         self.at != self.limit
     }
 
-    /// The numbers of the k-mer that it starts with, as it is and reverse-complemented.
-    #[inline(always)]
-    fn kmers(&self, read: &Bases, search_index: &SearchIndex<'_>) -> [usize; 2] {
-        let kmers = search_index.kmer_table.kmer_bases();
+    /// The steps before the first base is added: the k-mer is looked up.
+    fn start(&mut self, read: &Bases, search_index: &SearchIndex<'_>) -> bool {
+        let table = search_index.kmer_table;
+        let [kmer, reverse] = self.kmers(read, table.kmer_bases());
+        if self.phase == MatchPhase::Start {
+            prefetch(table.entry(kmer));
+            prefetch(table.entry(reverse));
+            self.phase = MatchPhase::Table;
+            return true;
+        }
+        let rows = search_index.start(kmer);
+        if rows.count < self.least {
+            return false;
+        }
+        let of_kmer = BiInterval { rows, reverse: table.first_row(reverse) };
+        if self.backwards {
+            self.at -= table.kmer_bases();
+            self.rows = of_kmer;
+        } else {
+            self.at += table.kmer_bases();
+            self.rows = of_kmer.turned();
+        }
+        self.phase = MatchPhase::Searching;
+        search_index.rows.prefetch(self.rows.rows);
+        self.at != self.limit
+    }
+
+    /// The numbers of the k-mer that it starts with, as it is and, if it goes forwards,
+    /// reverse-complemented.
+    fn kmers(&self, read: &Bases, kmers: usize) -> [usize; 2] {
         if self.backwards {
             [read.number(self.from - kmers, kmers); 2]
         } else {

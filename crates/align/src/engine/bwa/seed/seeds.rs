@@ -86,6 +86,8 @@ pub(crate) struct SeedSearch<'a> {
     /// Whether the last match that round 3 searched for occurs too often to be a seed.
     is_frequent: bool,
     state: SeedState<'a>,
+    /// What is being searched.
+    longest: LongestMatch,
     /// The tables are not of this index.
     pub(crate) gave_up: bool,
 }
@@ -106,12 +108,15 @@ enum Round {
     Done,
 }
 
-/// What is being searched.
+/// What it is searched for.
 #[derive(Debug, Clone)]
 enum SeedState<'a> {
+    /// Nothing is.
     None,
-    LongestMatch(LongestMatch),
-    Matches(SmemSearch<'a>),
+    /// A match.
+    Match,
+    /// All SMEMs over some k-mers.
+    Smems(SmemSearch<'a>),
 }
 
 impl<'a> SeedSearch<'a> {
@@ -140,6 +145,7 @@ impl<'a> SeedSearch<'a> {
             round: Round::First(0),
             is_frequent: false,
             state: SeedState::None,
+            longest: LongestMatch::backwards(0, 0, 0),
             gave_up: false,
         };
         search.next_search();
@@ -177,6 +183,17 @@ impl<'a> SeedSearch<'a> {
         SeedInterval { bases, rows: (!here_alone).then_some(rows) }
     }
 
+    /// Whether a k-mer is known not to occur elsewhere than on the diagonal.
+    #[inline]
+    fn is_excluded(&self, kmer: usize) -> bool {
+        self.known.as_ref().is_some_and(|known| !known.repeated.get(kmer))
+    }
+
+    /// Searches for a match.
+    fn search(&mut self, longest: LongestMatch) {
+        (self.longest, self.state) = (longest, SeedState::Match);
+    }
+
     /// Goes on to the next thing that must be searched for.
     fn next_search(&mut self) {
         while matches!(self.state, SeedState::None) {
@@ -201,7 +218,7 @@ impl<'a> SeedSearch<'a> {
             self.round = Round::First(number + 1);
         } else if self.all_may_occur(start..end - SEED_BASES + 1) {
             // What occurs once is on the diagonal alone.
-            self.state = SeedState::LongestMatch(LongestMatch::backwards(end, start, 2));
+            self.search(LongestMatch::backwards(end, start, 2));
         } else {
             self.seeds.push(SeedInterval { bases: [start, end], rows: None });
             self.round = Round::First(number + 1);
@@ -229,8 +246,11 @@ impl<'a> SeedSearch<'a> {
             let least = seed.occurrences() + 1;
             let likely = self.known.is_some();
             let kmers = Kmers { bases, positions: [first, last] };
-            let search = SmemSearch::new(self.read, 0, kmers, least, likely);
-            self.state = SeedState::Matches(search);
+            let mut search = SmemSearch::new(self.read, 0, kmers, least, likely);
+            if let Some(longest) = search.next(|kmer| self.is_excluded(kmer)) {
+                self.longest = longest;
+                self.state = SeedState::Smems(search);
+            }
         }
     }
 
@@ -247,7 +267,7 @@ impl<'a> SeedSearch<'a> {
             } else {
                 LongestMatch::forwards(from, end, 1)
             };
-            self.state = SeedState::LongestMatch(longest);
+            self.search(longest);
         } else {
             if !self.lies_elsewhere([from, end]) {
                 self.seeds.push(SeedInterval { bases: [from, end], rows: None });
@@ -258,7 +278,6 @@ impl<'a> SeedSearch<'a> {
 
     /// The longest match of a round was found.
     fn take_longest(&mut self, longest: LongestMatch) {
-        self.state = SeedState::None;
         let (at, rows) = (longest.at(), longest.rows());
         match self.round {
             Round::First(number) => {
@@ -278,8 +297,7 @@ impl<'a> SeedSearch<'a> {
                     self.is_frequent = true;
                     self.round = Round::ThirdLongest(from);
                     let (limit, least) = (self.read.len(), self.options.third_below);
-                    let longest = LongestMatch::forwards(from, limit, least);
-                    self.state = SeedState::LongestMatch(longest);
+                    self.search(LongestMatch::forwards(from, limit, least));
                 }
             }
             Round::Third(from) if at < from + self.options.third_bases() => {
@@ -292,9 +310,7 @@ impl<'a> SeedSearch<'a> {
             Round::Third(_) if at == self.read.len() => self.round = Round::Done,
             Round::Third(from) => {
                 self.round = Round::ThirdLongest(from);
-                self.state = SeedState::LongestMatch(
-                    longest.further(self.read.len(), self.options.third_below),
-                );
+                self.search(longest.further(self.read.len(), self.options.third_below));
             }
             Round::ThirdLongest(_) if at == self.read.len() => self.round = Round::Done,
             Round::ThirdLongest(from) => self.take_third([from, at + 1], longest.longer()),
@@ -316,6 +332,23 @@ impl<'a> SeedSearch<'a> {
             self.seeds.push(self.seed(bases, rows));
         }
         self.round = Round::Third(bases[1]);
+    }
+
+    /// Takes what was searched, and goes on to the next thing.
+    fn take(&mut self, search_index: &SearchIndex<'_>) {
+        match std::mem::replace(&mut self.state, SeedState::None) {
+            SeedState::None => {}
+            SeedState::Match => self.take_longest(self.longest),
+            SeedState::Smems(mut search) => {
+                let seeds = &mut *self.seeds;
+                let next = search.take(self.longest, search_index, |smem| seeds.push(smem.into()));
+                if let Some(longest) = next.or_else(|| search.next(|kmer| self.is_excluded(kmer))) {
+                    self.longest = longest;
+                    self.state = SeedState::Smems(search);
+                }
+            }
+        }
+        self.next_search();
     }
 }
 
@@ -342,26 +375,13 @@ fn flags(
 impl Search<SearchIndex<'_>> for SeedSearch<'_> {
     #[inline(always)]
     fn step(&mut self, search_index: &SearchIndex<'_>) -> bool {
-        match &mut self.state {
-            SeedState::None => return false,
-            SeedState::LongestMatch(longest) => {
-                if longest.step(self.read, search_index) {
-                    return true;
-                }
-                let longest = *longest;
-                self.take_longest(longest);
-            }
-            SeedState::Matches(search) => {
-                let known = &self.known;
-                let excluded = |at| known.as_ref().is_some_and(|known| !known.repeated.get(at));
-                let seeds = &mut *self.seeds;
-                if search.step(search_index, excluded, |found| seeds.push(found.into())) {
-                    return true;
-                }
-                self.state = SeedState::None;
-            }
+        if matches!(self.state, SeedState::None) {
+            return false;
         }
-        self.next_search();
+        if self.longest.step(self.read, search_index) {
+            return true;
+        }
+        self.take(search_index);
         !self.gave_up && !matches!(self.state, SeedState::None)
     }
 }

@@ -54,13 +54,13 @@ pub(crate) struct SmemSearch<'a> {
     state: SmemState,
 }
 
+/// What is being searched for.
 #[derive(Debug, Clone, Copy)]
 enum SmemState {
-    Next,
     /// How far a match with k-mer `next - 1` at its start reaches.
-    End(LongestMatch),
+    End,
     /// How far back a match begins that ends here.
-    Start(usize, LongestMatch),
+    Start(usize),
 }
 
 impl<'a> SmemSearch<'a> {
@@ -74,59 +74,45 @@ impl<'a> SmemSearch<'a> {
     ) -> Self {
         let Kmers { bases: kmer_bases, positions: [first, last] } = kmers;
         let (next, closed) = (last + 1, last + kmer_bases == read.len());
-        Self {
-            read,
-            number,
-            least,
-            kmer_bases,
-            first,
-            next,
-            closed,
-            likely,
-            state: SmemState::Next,
-        }
+        Self { read, number, least, kmer_bases, first, next, closed, likely, state: SmemState::End }
     }
 
-    /// One step. `excluded` says of a k-mer that it does not occur often enough; of others it is
-    /// taken that they may. `found` gets the matches. False when all are found.
-    #[inline(always)]
-    pub(super) fn step(
+    /// What is to be searched next; none when all are found. `excluded` says of a k-mer that it does
+    /// not occur often enough; of others it is taken that they may.
+    pub(super) fn next(&mut self, excluded: impl Fn(usize) -> bool) -> Option<LongestMatch> {
+        while !self.is_over() && excluded(self.next - 1) {
+            (self.next, self.closed) = (self.next - 1, true);
+        }
+        if self.is_over() {
+            return None;
+        }
+        let kmer = self.next - 1;
+        let end = if self.closed { kmer + self.kmer_bases } else { self.read.len() };
+        Some(if self.closed && self.likely {
+            self.state = SmemState::Start(end);
+            LongestMatch::backwards(end, 0, self.least)
+        } else {
+            // That it does not occur follows for more k-mers from where it ends.
+            self.state = SmemState::End;
+            LongestMatch::forwards(kmer, end, self.least)
+        })
+    }
+
+    /// Takes what was searched for, `found` the match that it is; returns what is to be searched for
+    /// the same match, if that is not all.
+    pub(super) fn take(
         &mut self,
+        longest: LongestMatch,
         search_index: &SearchIndex<'_>,
-        excluded: impl Fn(usize) -> bool,
         found: impl FnOnce(Smem),
-    ) -> bool {
-        match &mut self.state {
-            SmemState::Next => {
-                while !self.is_over() && excluded(self.next - 1) {
-                    (self.next, self.closed) = (self.next - 1, true);
-                }
-                if self.is_over() {
-                    return false;
-                }
-                let kmer = self.next - 1;
-                let end = if self.closed { kmer + self.kmer_bases } else { self.read.len() };
-                self.state = if self.closed && self.likely {
-                    SmemState::Start(end, LongestMatch::backwards(end, 0, self.least))
-                } else {
-                    // That it does not occur follows for more k-mers from where it ends.
-                    SmemState::End(LongestMatch::forwards(kmer, end, self.least))
-                };
-            }
-            SmemState::End(longest) => {
-                if !longest.step(self.read, search_index) {
-                    let longest = *longest;
-                    self.take_end(longest, search_index, found);
-                }
-            }
-            SmemState::Start(end, longest) => {
-                if !longest.step(self.read, search_index) {
-                    let reached = Smem { bases: [longest.at(), *end], rows: longest.rows() };
-                    self.take_match(reached, found);
-                }
+    ) -> Option<LongestMatch> {
+        match self.state {
+            SmemState::End => self.take_end(longest, search_index, found),
+            SmemState::Start(end) => {
+                self.take_match(Smem { bases: [longest.at(), end], rows: longest.rows() }, found);
+                None
             }
         }
-        true
     }
 
     /// Before the first k-mer, a match that reaches over it is one that begins further in
@@ -141,23 +127,24 @@ impl<'a> SmemSearch<'a> {
         longest: LongestMatch,
         search_index: &SearchIndex<'_>,
         found: impl FnOnce(Smem),
-    ) {
+    ) -> Option<LongestMatch> {
         let (kmer, end) = (self.next - 1, longest.at());
         if end < kmer.max(self.first) + self.kmer_bases {
             // All k-mers that contain what was too long.
             let in_table = kmer + search_index.kmer_table.kmer_bases();
             let too_long = if end == kmer { in_table } else { end + 1 };
             self.next = too_long.saturating_sub(self.kmer_bases);
-            (self.closed, self.state) = (true, SmemState::Next);
+            self.closed = true;
         } else if kmer == 0 {
             self.take_match(Smem { bases: [0, end], rows: longest.rows() }, found);
         } else {
-            self.state = SmemState::Start(end, longest.back(0, search_index));
+            self.state = SmemState::Start(end);
+            return Some(longest.back(0, search_index));
         }
+        None
     }
 
     fn take_match(&mut self, reached: Smem, found: impl FnOnce(Smem)) {
-        self.state = SmemState::Next;
         let kmer = self.next - 1;
         if reached.bases[0] > kmer {
             (self.next, self.closed) = (kmer, true);
@@ -172,12 +159,28 @@ impl<'a> SmemSearch<'a> {
 #[derive(Debug)]
 pub(crate) struct CollectedSmems<'a> {
     pub(crate) search: SmemSearch<'a>,
+    longest: Option<LongestMatch>,
     pub(crate) found: &'a mut Vec<Smem>,
+}
+
+impl<'a> CollectedSmems<'a> {
+    /// A search, of which `found` gets what it finds in place of what was there.
+    pub(crate) fn new(mut search: SmemSearch<'a>, found: &'a mut Vec<Smem>) -> Self {
+        found.clear();
+        Self { longest: search.next(|_| false), search, found }
+    }
 }
 
 impl Search<SearchIndex<'_>> for CollectedSmems<'_> {
     #[inline(always)]
     fn step(&mut self, search_index: &SearchIndex<'_>) -> bool {
-        self.search.step(search_index, |_| false, |found| self.found.push(found))
+        let Self { search, longest: Some(longest), found } = self else { return false };
+        if longest.step(search.read, search_index) {
+            return true;
+        }
+        let next = search.take(*longest, search_index, |smem| found.push(smem));
+        let next = next.or_else(|| search.next(|_| false));
+        self.longest = next;
+        next.is_some()
     }
 }
