@@ -77,7 +77,7 @@ class SameBytes(Case):
     def test_index(self) -> None:
         run = seqloom.index(reference(), prefix=self.folder / "x", quiet=True)
         self.shell("index", reference(), "-p", "y", "--quiet")
-        for name in ("pac", "ann", "amb", "bwt.2bit.64", "fast"):
+        for name in ("pac", "ann", "amb", "bwt.2bit.64", "fast", "tsa"):
             self.assertEqual(digest(self.folder / f"x.{name}"), digest(self.folder / f"y.{name}"))
         self.assertEqual(run.counts, {"sequences": 2, "bases": 80_000})
         self.assertIn(str(self.folder / "x.pac"), run.report["files"])

@@ -24,8 +24,8 @@ use crate::same_file::refuse_same_file;
 /// Arguments of `seqloom index`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  seqloom index ref.fa.gz\n\nWrites PREFIX.pac, PREFIX.ann, \
-    PREFIX.amb (as `bwa index`), PREFIX.bwt.2bit.64 (as `bwa-mem2 index`) and PREFIX.fast, and \
-    REF.fai and REF's .dict where they are missing. A run that is stopped leaves none of them, \
+    PREFIX.amb (as `bwa index`), PREFIX.bwt.2bit.64 (as `bwa-mem2 index`), PREFIX.fast and \
+    PREFIX.tsa, and REF.fai and REF's .dict where they are missing. A run that is stopped leaves none of them, \
     and starts anew when it is run again.")]
 pub(crate) struct IndexArguments {
     /// Reference, FASTA, plain, gzip or zstd
@@ -42,7 +42,7 @@ pub(crate) struct IndexArguments {
     /// cgroup's limit, or what `ulimit -v` leaves]
     #[arg(short, long, value_name = "SIZE", value_parser = memory_size)]
     memory: Option<ByteSize>,
-    /// Leave out PREFIX.fast, the tables that let `align` do without most of its searches
+    /// Leave out PREFIX.fast and PREFIX.tsa, tables that let `align` do without most of its searches
     #[arg(long)]
     no_fast_table: bool,
     /// Also write PREFIX.0123, which bwa-mem2 (not seqloom) needs
@@ -69,6 +69,7 @@ fn power_of_two(text: &str) -> Result<u32, String> {
 fn refuse_overwriting(reference: &Path, prefix: &Path, with_0123: bool) -> Result<(), UsageError> {
     let index = IndexPaths::new(prefix);
     let mut files = vec![index.pac(), index.ann(), index.amb(), index.bwt(), index.fast()];
+    files.push(index.text_samples());
     files.extend(with_0123.then(|| index.unpacked()));
     refuse_same_file([reference], files.iter().map(|path| ("the index file", path.as_path())))
 }
@@ -120,11 +121,11 @@ fn announcement(plan: &IndexPlan) -> String {
         Method::Blocks { passes } => format!("sorts suffixes in blocks, {passes} passes"),
     };
     format!(
-        "index: {} sequences, {} bases; starts anew; {method}; needs {} of memory, writes {}",
+        "index: {} sequences, {} bases; starts anew; {method}; needs {} of memory, writes up to {}",
         plan.sequences,
         plan.bases,
         ByteSize(plan.memory_bytes_needed),
-        ByteSize(plan.output_bytes)
+        ByteSize(plan.most_output_bytes)
     )
 }
 

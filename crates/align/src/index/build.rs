@@ -34,11 +34,12 @@ use super::blockwise::{self, Needs, Sizes};
 use super::bwt::{self, Position, RowWriter, Rows};
 use super::companions::{Companion, Mismatch};
 use super::error::BuildError;
-use super::fast_table::FastTable;
+use super::fast_table::{FastTable, Repeats};
 use super::layout::{Layout, MAX_BASES, MAX_STRIDE_LOG2, default_stride_log2};
 use super::memory::{Large, reserved};
 use super::packed::{Packed, pac_bytes};
 use super::reference::Reference;
+use super::text_samples::{self, Sampling, TextSampleWriter};
 use super::{IndexPaths, fasta_file};
 
 /// Texts of fewer symbols are sorted with 32-bit positions; the rest of 2^31 is for libsais.
@@ -55,7 +56,8 @@ const WRITE_BYTES: usize = 1 << 20;
 pub struct BuildOptions {
     /// Refuse to build when it takes more; `None`: no limit.
     pub memory_limit_bytes: Option<u64>,
-    /// Write `PREFIX.fast` too, the tables of the certified path.
+    /// Write `PREFIX.fast`, the tables of the certified path, and `PREFIX.tsa`, denser samples of
+    /// what occurs twice.
     pub fast_table: bool,
     /// Write `PREFIX.0123` too, without which bwa-mem2 does not start. seqloom never reads it.
     pub with_0123: bool,
@@ -125,8 +127,9 @@ pub struct IndexPlan {
     /// Most memory the build will hold at a time (formulas in the module's documentation). More
     /// than the limit, if that allows no method: then it is the least that would do.
     pub memory_bytes_needed: u64,
-    /// Bytes of all files that will be written, but for the small `.ann` and `.amb`.
-    pub output_bytes: u64,
+    /// Bytes of all files that will be written, but for the small `.ann` and `.amb`; at most, as
+    /// `.tsa` depends on what occurs twice.
+    pub most_output_bytes: u64,
 }
 
 /// A finished index.
@@ -178,14 +181,18 @@ pub fn plan(
         return Err(BuildError::MemoryLimit { needed_bytes, limit_bytes, bases });
     }
     let unpacked_bytes = if options.with_0123 { layout.symbols() } else { 0 };
-    let fast_bytes = if options.fast_table { FastTable::size_bytes(bases) } else { 0 };
+    let fast_bytes = if options.fast_table {
+        FastTable::size_bytes(bases) + text_samples::most_bytes(layout)
+    } else {
+        0
+    };
     Ok(IndexPlan {
         sequences: reference.sequences.len() as u64,
         bases,
         blocks,
         method,
         memory_bytes_needed,
-        output_bytes: pac_bytes(bases) + layout.tagged_bytes() + unpacked_bytes + fast_bytes,
+        most_output_bytes: pac_bytes(bases) + layout.tagged_bytes() + unpacked_bytes + fast_bytes,
         fasta: fasta.to_owned(),
         reference,
         layout,
@@ -231,7 +238,9 @@ struct Sorting {
 /// In one piece where the limit allows it, else in blocks.
 fn sorting(reference: &Reference, layout: Layout, options: &BuildOptions) -> Sorting {
     let (symbols, limit_bytes) = (layout.symbols(), options.memory_limit_bytes);
-    let fixed = reference.annotation_bytes() + FIXED_BYTES;
+    // The flags of what occurs twice stay until the rows are written.
+    let flags = if options.fast_table { Repeats::size_bytes(layout.bases) } else { 0 };
+    let fixed = reference.annotation_bytes() + FIXED_BYTES + flags;
     let whole = symbols / 8 + fixed + whole_bytes(reference, layout, options.threads);
     let one = Sorting { blocks: None, method: Method::OnePiece, memory_bytes_needed: whole };
     let Some(limit_bytes) = limit_bytes.filter(|&limit_bytes| limit_bytes < whole) else {
@@ -282,10 +291,16 @@ pub fn build(plan: IndexPlan, prefix: &Path, progress: Progress<'_>) -> Result<B
         filled(&paths.ann(), |out| write_ann(&reference, out))?,
         filled(&paths.amb(), |out| write_amb(&reference, out))?,
     ];
+    let mut sampling = None;
     if options.fast_table {
         let table = FastTable::make(&reference.packed, beside_packed, options.threads)?;
         small.push(filled(&paths.fast(), |out| table.write(out))?);
+        sampling = Sampling::new(layout, table.into_repeats());
     }
+    let tsa = paths.text_samples();
+    let text_samples =
+        sampling.map(|sampling| Ok::<_, BuildError>((sampling, AtomicFile::create(&tsa)?)));
+    let (sampling, tsa_file) = text_samples.transpose()?.unzip();
     if options.with_0123 {
         small.push(filled(&paths.unpacked(), |out| reference.packed.write_unpacked(out))?);
     }
@@ -295,8 +310,14 @@ pub fn build(plan: IndexPlan, prefix: &Path, progress: Progress<'_>) -> Result<B
     small.extend(made);
     stale_files.extend(stale);
     let path = paths.bwt();
-    let failed = |source| BuildError::Write { path: path.clone(), source };
-    let job = RowsJob { layout, threads: options.threads, file: bwt.file(), failed: &failed };
+    let failed = write_error(&path);
+    let tsa_failed = write_error(&tsa);
+    let packed_crc = reference.packed.crc();
+    let text_samples = sampling.zip(tsa_file.as_ref()).map(|(sampling, file)| {
+        TextSampleWriter::new(sampling, packed_crc, file.file(), &tsa_failed)
+    });
+    let threads = options.threads;
+    let job = RowsJob { layout, threads, file: bwt.file(), failed: &failed, text_samples };
     match blocks {
         Some(sizes) => job.run_in_blocks(reference.packed, sizes, progress)?,
         None if layout.symbols() < NARROW_SYMBOLS => {
@@ -305,10 +326,11 @@ pub fn build(plan: IndexPlan, prefix: &Path, progress: Progress<'_>) -> Result<B
         None => job.run::<i64>(&reference.packed, progress)?,
     }
     // The first gets its name last: no half index looks whole.
-    let outputs: Vec<_> = [bwt].into_iter().chain(small).collect();
+    let outputs: Vec<_> = [bwt].into_iter().chain(tsa_file).chain(small).collect();
     let mut files: Vec<_> = outputs.iter().map(|file| file.final_path().to_owned()).collect();
     files.rotate_left(1);
-    let stale = if options.fast_table { Vec::new() } else { vec![paths.fast()] };
+    let mut stale = vec![paths.fast(), paths.text_samples()];
+    stale.retain(|path| !files.contains(path));
     Publication { outputs, stale, ..Publication::default() }.commit()?;
     Ok(Built { files, stale_files, not_made })
 }
@@ -347,11 +369,12 @@ struct RowsJob<'a> {
     threads: NonZeroUsize,
     file: &'a File,
     failed: &'a (dyn Fn(io::Error) -> BuildError + Sync),
+    text_samples: Option<TextSampleWriter<'a>>,
 }
 
 impl RowsJob<'_> {
     /// Sorts the suffixes in one piece, gives the text back, and writes the rows.
-    fn run<P>(&self, packed: &Packed, progress: Progress<'_>) -> Result<(), BuildError>
+    fn run<P>(self, packed: &Packed, progress: Progress<'_>) -> Result<(), BuildError>
     where
         P: Position + OutputElement + IsValidOutputFor<u8>,
     {
@@ -362,21 +385,21 @@ impl RowsJob<'_> {
         drop(text);
         progress(Phase::Sort, 1.0);
         let rows = Rows { layout: self.layout, packed, suffixes: &suffixes };
-        bwt::write(rows, self.file, self.threads, self.failed, &mut |done| {
-            progress(Phase::Write, done);
-        })
+        let written = &mut |done| progress(Phase::Write, done);
+        bwt::write(rows, self.file, self.threads, self.failed, self.text_samples, written)
     }
 
     /// Sorts the suffixes in blocks and writes the rows of each.
     fn run_in_blocks(
-        &self,
+        self,
         packed: Packed,
         sizes: Sizes,
         progress: Progress<'_>,
     ) -> Result<(), BuildError> {
-        let writer = RowWriter::new(self.layout, self.file, self.threads, self.failed);
+        let Self { layout, file, threads, failed, text_samples } = self;
+        let writer = RowWriter::new(layout, file, threads, failed, text_samples);
         let done = |done| progress(Phase::Sort, done);
-        blockwise::write(packed, sizes, self.threads, writer, &done)
+        blockwise::write(packed, sizes, threads, writer, &done)
     }
 }
 

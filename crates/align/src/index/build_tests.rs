@@ -56,7 +56,7 @@ fn bwa_index(fasta: &Path, prefix: &Path) -> bool {
 fn assert_equal_to_bwa(fasta: &Path, folder: &Path) {
     let (ours, theirs) = (folder.join("ours"), folder.join("bwa"));
     let index = built_with(fasta, &ours, &BuildOptions::default()).unwrap();
-    assert_eq!(index.files.len(), 5);
+    assert_eq!(index.files.len(), 6);
     if !bwa_index(fasta, &theirs) {
         return;
     }
@@ -358,14 +358,14 @@ fn less_memory_means_blocks_and_the_same_files() {
         assert!(planned.memory_bytes_needed <= limit);
         let blocks = folder.path().join("blocks");
         build(planned, &blocks, &silent).unwrap();
-        for suffix in ["bwt.2bit.64", "pac", "ann", "amb", "fast", "0123"] {
+        for suffix in ["bwt.2bit.64", "pac", "ann", "amb", "fast", "tsa", "0123"] {
             let read = |prefix: &Path| fs::read(IndexPaths::new(prefix).with(suffix)).unwrap();
             assert!(read(&whole) == read(&blocks), "-m {limit} -t {threads}: .{suffix} differs");
         }
         check(&blocks).unwrap();
     }
     assert!(most_passes > 8, "{most_passes}");
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 13, "files are left");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 15, "files are left");
 }
 
 #[test]
@@ -389,7 +389,7 @@ fn an_old_index_is_replaced_and_other_tools_files_are_reported() {
     let fasta = written(folder.path(), "x.fa", b">a\nACGTACGT\n");
     let options = BuildOptions { with_0123: true, ..BuildOptions::default() };
     let first = built_with(&fasta, &fasta, &options).unwrap();
-    assert_eq!(first.files.len(), 8);
+    assert_eq!(first.files.len(), 9);
     assert_eq!(first.files.last(), Some(&IndexPaths::new(&fasta).bwt()), "the last one named");
     assert_eq!(fs::read(IndexPaths::new(&fasta).unpacked()).unwrap(), b"\0\x01\x02\x03".repeat(4));
     // The same reference again: what bwa-mem2 has is still right.
@@ -401,9 +401,10 @@ fn an_old_index_is_replaced_and_other_tools_files_are_reported() {
     let dict = folder.path().join("x.dict");
     assert_eq!(again.stale_files, [paths.with("sa"), paths.unpacked(), paths.with("fai"), dict]);
     assert_eq!(check(&fasta).unwrap().bases, 9);
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 10, "nothing temporary is left");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 11, "nothing temporary is left");
     built_with(&fasta, &fasta, &BuildOptions { fast_table: false, ..options }).unwrap();
-    assert!(!paths.fast().exists(), "the old tables stay");
+    let tables = [paths.fast(), paths.text_samples()];
+    assert!(!tables.iter().any(|path| path.exists()), "the old tables stay");
 }
 
 #[test]
@@ -447,11 +448,13 @@ fn progress_runs_through_the_phases() {
     let progress = |phase, done| seen.borrow_mut().push((phase, done));
     let plan = plan(&fasta, &BuildOptions::default(), &progress).unwrap();
     assert_eq!((plan.bases, plan.sequences), (8, 1));
-    let announced = plan.output_bytes;
+    let announced = plan.most_output_bytes;
     build(plan, &fasta, &progress).unwrap();
     let size = |path: &Path| fs::metadata(path).unwrap().len();
     let of = |suffix: &str| size(&IndexPaths::new(&fasta).with(suffix));
-    assert_eq!(announced, of("pac") + of("bwt.2bit.64") + of("fast"));
+    // One sample is fewer than those of rows.
+    let written = of("pac") + of("bwt.2bit.64") + of("fast") + of("tsa");
+    assert_eq!(announced, written + 4);
     let expected =
         [(Phase::Read, 1.0), (Phase::Sort, 0.0), (Phase::Sort, 1.0), (Phase::Write, 1.0)];
     assert_eq!(*seen.borrow(), expected);

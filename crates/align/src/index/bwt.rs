@@ -16,6 +16,7 @@ use seqloom_runtime::pool;
 use super::error::BuildError;
 use super::layout::{BLOCK_BYTES, BLOCK_ROWS, Layout};
 use super::packed::Packed;
+use super::text_samples::{Sampling, TextSampleStripe, TextSampleWriter};
 
 /// Blocks per stripe: 262,144 rows, some 10 ms of work.
 const STRIPE_BLOCKS: u64 = 4_096;
@@ -87,6 +88,8 @@ pub(crate) struct Stripe {
     masks: Vec<[u64; 4]>,
     high: Vec<u8>,
     low: Vec<u8>,
+    /// The samples in the order of the text, if they are made.
+    text_samples: TextSampleStripe,
     /// Symbols in all of it.
     counts: [u64; 4],
     /// The sentinel row, if it is here.
@@ -100,6 +103,7 @@ pub(crate) struct Stripe {
 /// Encodes blocks `first_block .. first_block + blocks` into `stripe`, whose memory is reused.
 fn encode_stripe(
     layout: Layout,
+    sampling: Option<&Sampling>,
     rows: &impl RowSource,
     first_block: u64,
     blocks: u64,
@@ -132,6 +136,11 @@ fn encode_stripe(
         }
     }
     encode_samples(layout, rows, stripe);
+    if let Some(sampling) = sampling {
+        let end = (BLOCK_ROWS * (first_block + blocks)).min(layout.rows());
+        let rows_here = BLOCK_ROWS * first_block..end;
+        stripe.text_samples.encode(sampling, rows_here, |row| rows.suffix(row));
+    }
 }
 
 /// The samples of the stripe's rows.
@@ -179,12 +188,14 @@ fn write_stripe(layout: Layout, stripe: &mut Stripe, file: &File) -> io::Result<
 pub(crate) fn wave_bytes(layout: Layout, threads: NonZeroUsize) -> u64 {
     let stripe_rows = BLOCK_ROWS * STRIPE_BLOCKS;
     let samples = 5 * (stripe_rows >> layout.stride_log2);
-    let stripe_bytes = STRIPE_BLOCKS * (BLOCK_BYTES + 32) + samples;
+    let text_samples = TextSampleStripe::ROW_BYTES * stripe_rows;
+    let block_bytes = BLOCK_BYTES + 32 + TextSampleStripe::BLOCK_BYTES;
+    let stripe_bytes = STRIPE_BLOCKS * block_bytes + samples + text_samples;
     let stripes = layout.blocks().div_ceil(STRIPE_BLOCKS);
     stripe_bytes * stripes.min((threads.get() * STRIPES_PER_WORKER) as u64)
 }
 
-/// Writes the whole of `.bwt.2bit.64` to `file`, which is empty.
+/// Writes the whole of `.bwt.2bit.64` to `file`, which is empty, and of `PREFIX.tsa` if it is made.
 ///
 /// # Errors
 /// Those of [`RowWriter`].
@@ -193,9 +204,10 @@ pub(crate) fn write<P: Position>(
     file: &File,
     threads: NonZeroUsize,
     io_error: &(dyn Fn(io::Error) -> BuildError + Sync),
+    text_samples: Option<TextSampleWriter<'_>>,
     progress: &mut dyn FnMut(f64),
 ) -> Result<(), BuildError> {
-    let mut writer = RowWriter::new(rows.layout, file, threads, io_error);
+    let mut writer = RowWriter::new(rows.layout, file, threads, io_error, text_samples);
     writer.write_until(rows.layout.blocks(), &rows, progress)?;
     writer.finish(rows.packed.cumulative_counts())
 }
@@ -206,6 +218,7 @@ pub(crate) struct RowWriter<'a> {
     file: &'a File,
     threads: NonZeroUsize,
     io_error: &'a (dyn Fn(io::Error) -> BuildError + Sync),
+    text_samples: Option<TextSampleWriter<'a>>,
     slots: Vec<Stripe>,
     next_block: u64,
     /// Symbols in the rows before `next_block`.
@@ -220,12 +233,23 @@ impl<'a> RowWriter<'a> {
         file: &'a File,
         threads: NonZeroUsize,
         io_error: &'a (dyn Fn(io::Error) -> BuildError + Sync),
+        text_samples: Option<TextSampleWriter<'a>>,
     ) -> Self {
         let stripes = layout.blocks().div_ceil(STRIPE_BLOCKS);
         let wave = stripes.min((threads.get() * STRIPES_PER_WORKER) as u64);
         let slots = (0..wave).map(|_| Stripe::default()).collect();
         let (next_block, before, sentinel_row) = (0, [0; 4], None);
-        Self { layout, file, threads, io_error, slots, next_block, before, sentinel_row }
+        Self {
+            layout,
+            file,
+            threads,
+            io_error,
+            text_samples,
+            slots,
+            next_block,
+            before,
+            sentinel_row,
+        }
     }
 
     /// Writes the blocks up to `end_block`, whose rows `rows` has; `progress` receives the part of
@@ -245,10 +269,11 @@ impl<'a> RowWriter<'a> {
             let stripes = (end_block - first).div_ceil(STRIPE_BLOCKS);
             let wave = stripes.min(self.slots.len() as u64) as usize;
             let used = &mut self.slots[..wave];
+            let sampling = self.text_samples.as_ref().map(|samples| &samples.sampling);
             for_each(self.threads, used, &|index, stripe| {
                 let block = first + index as u64 * STRIPE_BLOCKS;
                 let blocks = STRIPE_BLOCKS.min(end_block - block);
-                encode_stripe(layout, rows, block, blocks, stripe);
+                encode_stripe(layout, sampling, rows, block, blocks, stripe);
                 Ok(())
             })?;
             for stripe in &mut *used {
@@ -257,9 +282,17 @@ impl<'a> RowWriter<'a> {
                     *sum += count;
                 }
                 self.sentinel_row = self.sentinel_row.or(stripe.sentinel_row);
+                if let Some(samples) = &mut self.text_samples {
+                    samples.place(&mut stripe.text_samples);
+                }
             }
+            let text_samples = self.text_samples.as_ref();
             for_each(self.threads, used, &|_, stripe| {
-                write_stripe(layout, stripe, file).map_err(io_error)
+                write_stripe(layout, stripe, file).map_err(io_error)?;
+                let write = |samples: &TextSampleWriter<'_>| {
+                    samples.write(stripe.first_block, &stripe.text_samples)
+                };
+                text_samples.map_or(Ok(()), write)
             })?;
             self.next_block = end_block.min(first + used.len() as u64 * STRIPE_BLOCKS);
             progress(self.next_block as f64 / layout.blocks() as f64);
@@ -280,7 +313,8 @@ impl<'a> RowWriter<'a> {
         let Some(sentinel_row) = self.sentinel_row.filter(|_| whole) else {
             return Err(BuildError::SuffixArray("its rows do not add up to the text".into()));
         };
-        write_ends(self.layout, counts, sentinel_row, self.file).map_err(self.io_error)
+        write_ends(self.layout, counts, sentinel_row, self.file).map_err(self.io_error)?;
+        self.text_samples.map_or(Ok(()), TextSampleWriter::finish)
     }
 }
 
@@ -357,7 +391,7 @@ mod tests {
         let rows = Rows { layout, packed, suffixes };
         let threads = NonZeroUsize::new(threads).unwrap();
         let io_error = |error: io::Error| panic!("{error}");
-        write(rows, file.as_file(), threads, &io_error, &mut |_| ()).unwrap();
+        write(rows, file.as_file(), threads, &io_error, None, &mut |_| ()).unwrap();
         std::fs::read(file.path()).unwrap()
     }
 
@@ -429,7 +463,7 @@ mod tests {
         let file = tempfile::tempfile().unwrap();
         let rows = Rows { layout, packed: &packed, suffixes: &suffixes };
         let io_error = |error: io::Error| panic!("{error}");
-        let outcome = write(rows, &file, NonZeroUsize::MIN, &io_error, &mut |_| ());
+        let outcome = write(rows, &file, NonZeroUsize::MIN, &io_error, None, &mut |_| ());
         assert!(matches!(outcome, Err(BuildError::SuffixArray(_))));
     }
 }

@@ -65,6 +65,11 @@ impl Layout {
         (self.rows() >> self.stride_log2) + 1
     }
 
+    /// Bytes that the samples take once they are loaded.
+    pub(crate) fn samples_bytes(self) -> u64 {
+        self.samples() * if self.has_long_places() { 5 } else { 4 }
+    }
+
     /// Offset of checkpoint block `block`.
     pub(crate) fn checkpoint_at(self, block: u64) -> u64 {
         CHECKPOINTS_AT + BLOCK_BYTES * block

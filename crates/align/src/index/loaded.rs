@@ -7,9 +7,12 @@ use std::path::{Path, PathBuf};
 use bytemuck::Pod;
 
 use super::annotation::{read_amb, read_ann};
+use super::blocks::{self, SampledRows};
 use super::check::{alt_contigs, io_error, read_text};
 use super::layout::Layout;
 use super::read::{PartError, Parts, Readers};
+use super::table_error::TableError;
+use super::text_samples::TextSamples;
 use super::{Block, IndexError, IndexInfo, IndexParts, IndexPaths, IndexView, Sequence};
 
 /// A checked index that is to be loaded.
@@ -37,13 +40,22 @@ pub struct Loaded {
     bases: u64,
     first_rows: [u64; 5],
     sentinel_row: u64,
-    sample_shift: u32,
+    superblocks: Vec<[u64; 4]>,
     blocks: Vec<Block>,
-    samples_low: Vec<u32>,
-    samples_high: Vec<i8>,
+    samples: Samples,
     packed: Vec<u8>,
     sequences: Vec<Sequence>,
     holes: Vec<Range<u64>>,
+}
+
+/// The places of the sampled rows.
+#[derive(Debug)]
+struct Samples {
+    low: Vec<u32>,
+    high: Vec<u8>,
+    shift: u32,
+    /// Why they are not those of `PREFIX.tsa`, which is there.
+    unused: Option<TableError>,
 }
 
 impl Loaded {
@@ -68,32 +80,26 @@ impl Loaded {
         };
         let layout = Layout::new(annotation.bases, info.sa_stride.trailing_zeros() as u8);
         let layout = layout.filter(|layout| layout.bases == info.bases).ok_or_else(changed)?;
+        let packed_bytes = annotation.bases.div_ceil(4) as usize;
+        let packed: Vec<u8> = Body::open(paths.pac(), readers)?.take(packed_bytes)?;
+        let of_text = TextSamples::read(&paths.text_samples(), layout, &packed, readers);
         let mut body = Body::open(paths.bwt(), readers)?;
         let [rows, counts @ ..] = body.take::<[u64; 6]>(1)?[0];
-        let blocks = body.take(layout.blocks() as usize)?;
-        let samples = layout.samples() as usize;
-        let samples_high = if layout.has_long_places() {
-            body.take(samples)?
-        } else {
-            body.parts.skip(samples);
-            Vec::new()
-        };
-        let samples_low = body.take(samples)?;
+        let Rows { blocks, superblocks, samples } = Rows::read(&mut body, layout, of_text)?;
         let sentinel_row = body.take::<u64>(1)?[0];
         if rows != layout.rows() || counts[4] != layout.symbols() || sentinel_row >= rows {
             return Err(changed());
         }
-        let packed_bytes = annotation.bases.div_ceil(4) as usize;
-        let packed = Body::open(paths.pac(), readers)?.take(packed_bytes)?;
+        // The sentinel's row is the first.
+        let first_rows = counts.map(|count| count + 1);
+        let superblock = |before: [u64; 4]| std::array::from_fn(|b| first_rows[b] + before[b]);
         Ok(Self {
             bases: annotation.bases,
-            // The sentinel's row is the first.
-            first_rows: counts.map(|count| count + 1),
+            first_rows,
             sentinel_row,
-            sample_shift: layout.stride_log2.into(),
+            superblocks: superblocks.into_iter().map(superblock).collect(),
             blocks,
-            samples_low,
-            samples_high,
+            samples,
             packed,
             sequences,
             holes,
@@ -106,10 +112,11 @@ impl Loaded {
             bases: self.bases,
             first_rows: self.first_rows,
             sentinel_row: self.sentinel_row,
-            sample_shift: self.sample_shift,
+            superblocks: &self.superblocks,
             blocks: &self.blocks,
-            samples_low: &self.samples_low,
-            samples_high: &self.samples_high,
+            samples_low: &self.samples.low,
+            samples_high: &self.samples.high,
+            sample_shift: self.samples.shift,
             packed: &self.packed,
         }
     }
@@ -117,6 +124,11 @@ impl Loaded {
     /// The same, and the sequences.
     pub(crate) fn view(&self) -> IndexView<'_> {
         IndexView { parts: self.parts(), sequences: &self.sequences }
+    }
+
+    /// Why `PREFIX.tsa`, which is there, is not used.
+    pub fn text_samples_unused(&self) -> Option<&TableError> {
+        self.samples.unused.as_ref()
     }
 
     /// The sequences in order, one after the other.
@@ -127,6 +139,50 @@ impl Loaded {
     /// Places of the forward strand where the reference has no base, in order.
     pub fn holes(&self) -> &[Range<u64>] {
         &self.holes
+    }
+}
+
+/// The rows of the transform, and the places of the sampled ones.
+struct Rows {
+    blocks: Vec<Block>,
+    /// How often each base occurs before each superblock.
+    superblocks: Vec<[u64; 4]>,
+    samples: Samples,
+}
+
+impl Rows {
+    /// Reads what comes next in `.bwt.2bit.64`; the samples `of_text` take the place of those there.
+    fn read(
+        body: &mut Body,
+        layout: Layout,
+        of_text: Result<TextSamples, TableError>,
+    ) -> Result<Self, IndexError> {
+        let every = SampledRows::Every(layout.stride_log2);
+        let (sampled, samples, unused) = match of_text {
+            Ok(TextSamples { words, low, high, shift }) => {
+                let samples = Samples { low, high, shift, unused: None };
+                (SampledRows::marked(words), Some(samples), None)
+            }
+            Err(TableError::Missing(_)) => (every, None, None),
+            Err(TableError::Stopped(stopped)) => return Err(stopped.into()),
+            Err(unused) => (every, None, Some(unused)),
+        };
+        let (blocks, superblocks) =
+            blocks::read(&mut body.parts, layout, &sampled).map_err(not_read(&body.path))?;
+        let count = layout.samples() as usize;
+        let high_count = if layout.has_long_places() { count } else { 0 };
+        let samples = match samples {
+            Some(samples) => {
+                body.parts.skip(5 * count);
+                samples
+            }
+            None => {
+                let high = body.take(high_count)?;
+                body.parts.skip(count - high_count);
+                Samples { low: body.take(count)?, high, shift: 0, unused }
+            }
+        };
+        Ok(Self { blocks, superblocks, samples })
     }
 }
 
@@ -143,10 +199,15 @@ impl Body {
     }
 
     /// The next `count` values.
-    fn take<T: Pod>(&mut self, count: usize) -> Result<Vec<T>, IndexError> {
-        self.parts.take(count).map_err(|error| match error {
-            PartError::Io(error) => io_error(&self.path)(error),
-            PartError::Stopped(stopped) => stopped.into(),
-        })
+    fn take<T: Pod + Send>(&mut self, count: usize) -> Result<Vec<T>, IndexError> {
+        self.parts.take(count).map_err(not_read(&self.path))
+    }
+}
+
+/// A part of a file that is not read.
+fn not_read(path: &Path) -> impl Fn(PartError) -> IndexError + '_ {
+    |error| match error {
+        PartError::Io(error) => io_error(path)(error),
+        PartError::Stopped(stopped) => stopped.into(),
     }
 }

@@ -41,6 +41,7 @@ use std::path::{Path, PathBuf};
 use seqloom_io::sidecars::with_suffix;
 
 mod annotation;
+mod blocks;
 mod blockwise;
 mod build;
 mod bwt;
@@ -57,8 +58,10 @@ mod packed;
 mod parts;
 mod read;
 mod reference;
+mod table_error;
 #[cfg(test)]
 pub(crate) mod test_view;
+mod text_samples;
 mod without_alt;
 
 #[cfg(test)]
@@ -70,15 +73,17 @@ pub use build::{BuildOptions, Built, IndexPlan, Method, Phase, build, plan};
 pub use check::{Contig, IndexError, IndexInfo, check};
 pub use error::BuildError;
 pub use fast_table::FastTable;
-pub(crate) use fast_table::{FastTableError, SEED_BASES};
+pub(crate) use fast_table::SEED_BASES;
 pub use kmer_table::KmerTable;
 pub(crate) use kmer_table::{short_suffixes, symbol};
 pub use loaded::{IndexSource, Loaded};
 pub use packed::CODE;
 pub(crate) use packed::code;
 pub(crate) use parts::IndexView;
+pub(crate) use parts::SUPERBLOCK_ROWS_LOG2;
 pub use parts::{Block, IndexParts, Sequence};
 pub use read::Readers;
+pub use table_error::TableError;
 pub use without_alt::WithoutAlt;
 
 /// The paths of an index: a prefix and the suffixes of its files.
@@ -146,6 +151,12 @@ impl IndexPaths {
     #[must_use]
     pub fn fast(&self) -> PathBuf {
         self.with("fast")
+    }
+
+    /// `PREFIX.tsa`, samples of the suffix array in the order of the text.
+    #[must_use]
+    pub fn text_samples(&self) -> PathBuf {
+        self.with("tsa")
     }
 
     /// `PREFIX.alt`, the names of ALT contigs.

@@ -2,13 +2,21 @@
 
 use bytemuck::{Pod, Zeroable};
 
-/// 64 rows of the transform, as a checkpoint of `.bwt.2bit.64` has them.
+/// Rows of a superblock, as a power of two: so many that what is counted in it has 32 bits. Tests
+/// have small ones, so that small genomes have several.
+pub(crate) const SUPERBLOCK_ROWS_LOG2: u32 = if cfg!(test) { 8 } else { 32 };
+
+/// 64 rows of the transform, in a line of the cache.
 #[repr(C, align(64))]
-#[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable)]
 pub struct Block {
-    /// How often each base occurs in the rows before.
-    pub before: [i64; 4],
-    /// One bit a row for each base; the first row is the highest bit.
+    /// How often each base occurs in the rows before, from the start of the superblock on.
+    pub before: [u32; 4],
+    /// How many of all rows before are sampled.
+    pub samples_before: u64,
+    /// One bit a row: whether it is sampled. The first row is the highest bit, here and below.
+    pub sampled: u64,
+    /// One bit a row for each base.
     pub rows: [u64; 4],
 }
 
@@ -32,14 +40,17 @@ pub struct IndexParts<'a> {
     pub first_rows: [u64; 5],
     /// The row without a base.
     pub sentinel_row: u64,
-    /// A place is kept for every `1 << sample_shift`-th row.
-    pub sample_shift: u32,
+    /// For each superblock, the first row of each base, and so many more as it occurs in the
+    /// superblocks before.
+    pub superblocks: &'a [[u64; 4]],
     /// Rows, 64 to a block.
     pub blocks: &'a [Block],
-    /// Low 32 bits of the samples.
+    /// Low 32 bits of the sampled rows' places, which are divided by `1 << sample_shift`.
     pub samples_low: &'a [u32],
-    /// High 8 bits of the samples; none where no place has more than 32.
-    pub samples_high: &'a [i8],
+    /// Their high 8 bits; none where no sample has more than 32.
+    pub samples_high: &'a [u8],
+    /// See `samples_low`.
+    pub sample_shift: u32,
     /// Forward strand, four bases a byte, the first in the highest bits.
     pub packed: &'a [u8],
 }

@@ -53,11 +53,24 @@ impl From<Stopped> for PartError {
     }
 }
 
+/// Values of a piece.
+pub(super) const fn piece_values<T>() -> usize {
+    PIECE_BYTES / size_of::<T>()
+}
+
 impl Parts {
     /// Of `file` from byte `at` on.
     pub(super) fn new(file: File, at: u64, readers: Readers) -> Self {
         let threads = readers.threads.min(MOST_THREADS);
         Self { file, at, readers: Readers { threads, ..readers } }
+    }
+
+    /// The value `bytes` after the next one.
+    pub(super) fn peek<T: Pod>(&self, bytes: u64) -> Result<T, PartError> {
+        let mut value = T::zeroed();
+        let (at, place) = (self.at + bytes, bytemuck::bytes_of_mut(&mut value));
+        self.file.read_exact_at(place, at).map_err(PartError::Io)?;
+        Ok(value)
     }
 
     /// Goes on after the next `bytes`.
@@ -66,17 +79,31 @@ impl Parts {
     }
 
     /// The next `count` values.
-    pub(super) fn take<T: Pod>(&mut self, count: usize) -> Result<Vec<T>, PartError> {
+    pub(super) fn take<T: Pod + Send>(&mut self, count: usize) -> Result<Vec<T>, PartError> {
+        self.take_each(count, |_, _| ())
+    }
+
+    /// Likewise; each piece is handed to `convert` by the thread that has read it, with the number
+    /// of its first value. All but the last have [`piece_values`] values.
+    pub(super) fn take_each<T: Pod + Send>(
+        &mut self,
+        count: usize,
+        convert: impl Fn(usize, &mut [T]) + Sync,
+    ) -> Result<Vec<T>, PartError> {
         // The kernel's zeroes: nothing is written before the threads do.
         let mut values = bytemuck::allocation::try_zeroed_vec::<T>(count)
             .map_err(|()| PartError::Io(io::ErrorKind::OutOfMemory.into()))?;
         // They are read here and there: small pages would cost a miss more each time.
         ask_for_huge_pages(&mut values);
-        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut values);
-        let (start, size) = (self.at, bytes.len());
-        let pieces = (start..).step_by(PIECE_BYTES).zip(bytes.chunks_mut(PIECE_BYTES));
-        let read = |(): &mut (), (at, piece): (u64, &mut [u8])| {
-            self.file.read_exact_at(piece, at).map_err(PartError::Io)
+        let (start, size) = (self.at, count * size_of::<T>());
+        let pieces = values.chunks_mut(piece_values::<T>()).enumerate();
+        let read = |(): &mut (), (number, piece): (usize, &mut [T])| {
+            let first = number * piece_values::<T>();
+            let at = start + (first * size_of::<T>()) as u64;
+            let bytes: &mut [u8] = bytemuck::cast_slice_mut(piece);
+            self.file.read_exact_at(bytes, at).map_err(PartError::Io)?;
+            convert(first, piece);
+            Ok::<_, PartError>(())
         };
         pool::for_each(self.readers.threads, pieces, &self.readers.watch, |_| Ok(()), read)?;
         self.at += size as u64;

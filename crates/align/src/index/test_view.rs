@@ -8,10 +8,11 @@ pub(crate) fn view_of(sequences: &[Sequence]) -> IndexView<'_> {
         bases: sequences.last().map_or(0, |last| last.end),
         first_rows: [0; 5],
         sentinel_row: 0,
-        sample_shift: 0,
+        superblocks: &[],
         blocks: &[],
         samples_low: &[],
         samples_high: &[],
+        sample_shift: 0,
         packed: &[],
     };
     IndexView { parts, sequences }

@@ -28,6 +28,7 @@ impl WithoutAlt {
             (from.ann(), to.ann()),
             (from.amb(), to.amb()),
             (from.bwt(), to.bwt()),
+            (from.text_samples(), to.text_samples()),
         ];
         for (target, link) in files {
             let target = std::path::absolute(target).map_err(failed)?;

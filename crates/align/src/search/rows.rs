@@ -1,7 +1,7 @@
 //! The FM-index: backward search, and from a row of the suffix array to its position.
 
 use super::prefetch::prefetch;
-use crate::index::{Block, IndexParts, KmerTable, short_suffixes, symbol};
+use crate::index::{Block, IndexParts, KmerTable, SUPERBLOCK_ROWS_LOG2, short_suffixes, symbol};
 
 /// A suffix array interval: the rows whose suffixes begin with what has been searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -56,13 +56,25 @@ pub struct Rows<'a> {
     parts: IndexParts<'a>,
 }
 
-/// A walk from a row to the next sampled one.
+/// A walk from a row, a base back at a time, to the next sampled one.
 #[derive(Debug, Clone, Copy)]
 pub struct Walk {
-    /// The row it is at.
-    pub row: u64,
+    /// The row it is at; with [`SAMPLE`], the number of its sample.
+    at: u64,
     /// Bases it has passed.
     pub steps: u64,
+}
+
+/// Marks a sample's number.
+const SAMPLE: u64 = 1 << 63;
+
+impl Walk {
+    /// From a row.
+    #[inline]
+    #[must_use]
+    pub fn from_row(row: u64) -> Self {
+        Self { at: row, steps: 0 }
+    }
 }
 
 /// What a step of a walk comes to.
@@ -70,6 +82,8 @@ pub struct Walk {
 pub enum Step {
     /// The place of the walk's first row.
     Place(u64),
+    /// The row is sampled: the next step gives the place.
+    Sampled,
     /// The base before all that was passed.
     Base(usize),
 }
@@ -86,21 +100,28 @@ impl<'a> Rows<'a> {
         &self.parts.blocks[(row >> 6) as usize]
     }
 
-    /// How often `base` occurs before `row` in the transform.
+    /// The first row of each base and what was counted in the superblocks before that of `row`.
     #[inline(always)]
-    fn before(&self, base: usize, row: u64) -> u64 {
+    fn superblock(&self, row: u64) -> &'a [u64; 4] {
+        &self.parts.superblocks[(row >> SUPERBLOCK_ROWS_LOG2) as usize]
+    }
+
+    /// The row of `base` before the suffix of `row`, if that base is before it: the first row of
+    /// `base`, and so many more as it occurs before `row` in the transform.
+    #[inline(always)]
+    fn preceding(&self, base: usize, row: u64) -> u64 {
         let block = self.block(row);
-        let preceding = !(u64::MAX >> (row & 63));
-        block.before[base] as u64 + u64::from((block.rows[base] & preceding).count_ones())
+        let earlier = (block.rows[base] & earlier_rows(row)).count_ones();
+        self.superblock(row)[base] + u64::from(block.before[base]) + u64::from(earlier)
     }
 
     /// The rows of what `interval` has with `base` before it. Of none, `first` is the row
     /// that the first of them would have.
     #[inline(always)]
     pub fn extend(&self, interval: Interval, base: usize) -> Interval {
-        let first = self.before(base, interval.first);
-        let last = self.before(base, interval.first + interval.count);
-        Interval { first: self.parts.first_rows[base] + first, count: last - first }
+        let first = self.preceding(base, interval.first);
+        let last = self.preceding(base, interval.first + interval.count);
+        Interval { first, count: last - first }
     }
 
     /// The rows of what `of` has with `base` before it, and the first one of its reverse complement
@@ -130,23 +151,23 @@ impl<'a> Rows<'a> {
         BiInterval { rows, reverse: first[3 - base] }
     }
 
-    /// How often each base occurs before `row` in the transform.
+    /// [`Rows::preceding`] of each base.
     #[inline(always)]
-    fn all_before(&self, row: u64) -> [u64; 4] {
-        let block = self.block(row);
-        let preceding = !(u64::MAX >> (row & 63));
+    fn all_preceding(&self, row: u64) -> [u64; 4] {
+        let (block, superblock) = (self.block(row), self.superblock(row));
         std::array::from_fn(|base| {
-            block.before[base] as u64 + u64::from((block.rows[base] & preceding).count_ones())
+            let earlier = (block.rows[base] & earlier_rows(row)).count_ones();
+            superblock[base] + u64::from(block.before[base]) + u64::from(earlier)
         })
     }
 
     /// What [`Rows::extend`] gives for each base, and how many rows of `interval` have none.
     #[inline(always)]
     pub fn extend_all(&self, interval: Interval) -> ([Interval; 4], u64) {
-        let first = self.all_before(interval.first);
-        let last = self.all_before(interval.first + interval.count);
+        let first = self.all_preceding(interval.first);
+        let last = self.all_preceding(interval.first + interval.count);
         let longer = std::array::from_fn(|base| Interval {
-            first: self.parts.first_rows[base] + first[base],
+            first: first[base],
             count: last[base] - first[base],
         });
         let sentinel = self.parts.sentinel_row.wrapping_sub(interval.first) < interval.count;
@@ -188,11 +209,15 @@ impl<'a> Rows<'a> {
         prefetch(self.block(interval.first + interval.count));
     }
 
-    /// Whether a place may have more than 32 bits. Else the high ones are not loaded: that spares
-    /// one of the nine misses of a walk, too.
+    /// The place of a sampled row.
     #[inline(always)]
-    fn has_long_places(&self) -> bool {
-        !self.parts.samples_high.is_empty()
+    fn sample(&self, number: usize) -> u64 {
+        let IndexParts { samples_low, samples_high, sample_shift, .. } = self.parts;
+        let mut sample = u64::from(samples_low[number]);
+        if !samples_high.is_empty() {
+            sample |= u64::from(samples_high[number]) << 32;
+        }
+        sample << sample_shift
     }
 
     /// The place of a walk's row, if it is known here; else the walk goes one step on.
@@ -200,29 +225,31 @@ impl<'a> Rows<'a> {
     pub fn step(&self, walk: &mut Walk) -> Option<u64> {
         match self.step_over(walk) {
             Step::Place(place) => Some(place),
-            Step::Base(_) => None,
+            Step::Sampled | Step::Base(_) => None,
         }
     }
 
     /// As [`Rows::step`]; returns the base that the walk passes.
     #[inline(always)]
     pub fn step_over(&self, walk: &mut Walk) -> Step {
-        let row = walk.row;
-        if row & ((1 << self.parts.sample_shift) - 1) == 0 {
-            let at = (row >> self.parts.sample_shift) as usize;
-            let mut place = u64::from(self.parts.samples_low[at]);
-            if self.has_long_places() {
-                place |= (self.parts.samples_high[at] as u8 as u64) << 32;
-            }
-            return Step::Place(place + walk.steps);
+        if walk.at & SAMPLE != 0 {
+            return Step::Place(self.sample((walk.at & !SAMPLE) as usize) + walk.steps);
+        }
+        let row = walk.at;
+        let block = self.block(row);
+        let bit = |rows: u64| rows >> (!row & 63) & 1;
+        if bit(block.sampled) != 0 {
+            let earlier = (block.sampled & earlier_rows(row)).count_ones();
+            walk.at = SAMPLE | (block.samples_before + u64::from(earlier));
+            return Step::Sampled;
         }
         if row == self.parts.sentinel_row {
             return Step::Place(walk.steps);
         }
         // One of the four has the row's bit; which one could not be predicted.
-        let [_, c, g, t] = self.block(row).rows.map(|rows| rows >> (!row & 63) & 1);
+        let [_, c, g, t] = block.rows.map(bit);
         let base = (c + 2 * g + 3 * t) as usize & 3;
-        walk.row = self.parts.first_rows[base] + self.before(base, row);
+        walk.at = self.preceding(base, row);
         walk.steps += 1;
         Step::Base(base)
     }
@@ -230,16 +257,21 @@ impl<'a> Rows<'a> {
     /// Has the processor fetch what [`Rows::step`] will read.
     #[inline(always)]
     pub fn prefetch_walk(&self, walk: Walk) {
-        if walk.row & ((1 << self.parts.sample_shift) - 1) == 0 {
-            let at = (walk.row >> self.parts.sample_shift) as usize;
-            prefetch(&self.parts.samples_low[at]);
-            if self.has_long_places() {
-                prefetch(&self.parts.samples_high[at]);
-            }
-        } else {
-            prefetch(self.block(walk.row));
+        if walk.at & SAMPLE == 0 {
+            return prefetch(self.block(walk.at));
+        }
+        let number = (walk.at & !SAMPLE) as usize;
+        prefetch(&self.parts.samples_low[number]);
+        if let Some(high) = self.parts.samples_high.get(number) {
+            prefetch(high);
         }
     }
+}
+
+/// The bits of the rows of its block that come before `row`.
+#[inline(always)]
+fn earlier_rows(row: u64) -> u64 {
+    !(u64::MAX >> (row & 63))
 }
 
 #[cfg(test)]
@@ -368,9 +400,9 @@ mod tests {
             let bench = Bench::new(&text);
             let rows = Rows::new(bench.loaded.parts());
             for (row, &expected) in bench.suffixes.iter().enumerate() {
-                let mut walk = Walk { row: row as u64, steps: 0 };
+                let mut walk = Walk::from_row(row as u64);
                 let step = |_| rows.step(&mut walk);
-                let place = (0..=bench.text.len()).find_map(step);
+                let place = (0..=bench.text.len() + 1).find_map(step);
                 assert_eq!(place, Some(expected as u64), "row {row} of {text:?}");
             }
         }

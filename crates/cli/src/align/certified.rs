@@ -1,4 +1,4 @@
-//! Whether a run takes the certified path, and what came of it.
+//! Whether a run takes the certified path, and what came of it; the tables next to the index.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use seqloom_align::engine::bwa::{BwaEngine, CertifiedOutcome, CertifiedReads, WORKER_BYTES};
 use seqloom_align::index::{FastTable, IndexInfo, IndexPaths};
 use seqloom_report::run::CertifiedReport;
+use seqloom_runtime::failure::lock;
 use seqloom_runtime::memory::ByteSize;
 
 use super::arguments::{AlignArguments, EngineChoice};
@@ -25,6 +26,8 @@ pub(crate) struct CertifiedRun {
     reads: Arc<CertifiedReads>,
     /// Why the path is off.
     off_because: Arc<Mutex<Option<String>>>,
+    /// Why the samples of `PREFIX.tsa`, which is there, are not used.
+    samples_unused: Arc<Mutex<Option<String>>>,
 }
 
 impl CertifiedRun {
@@ -55,6 +58,7 @@ impl CertifiedRun {
             table: off_because.is_none().then_some(table),
             reads: Arc::default(),
             off_because: Arc::new(Mutex::new(off_because)),
+            samples_unused: Arc::default(),
         }
     }
 
@@ -70,19 +74,21 @@ impl CertifiedRun {
 
     /// Turns the path on in an engine that was loaded. The records are the same without it.
     pub(crate) fn turn_on(&self, engine: &mut BwaEngine) {
+        *lock(&self.samples_unused) = engine.text_samples_unused().map(ToString::to_string);
         let Some(table) = &self.table else { return };
         if let Err(reason) = engine.certify(table, self.reads.clone()) {
-            *self.reason() = Some(reason.to_string());
+            *lock(&self.off_because) = Some(reason.to_string());
         }
     }
 
-    fn reason(&self) -> std::sync::MutexGuard<'_, Option<String>> {
-        self.off_because.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    /// Why the samples of `PREFIX.tsa`, which is there, are not used, once the engine is loaded.
+    pub(super) fn samples_unused(&self) -> Option<String> {
+        lock(&self.samples_unused).clone()
     }
 
     /// Why the path is off, once the engine is loaded.
     pub(super) fn off_because(&self) -> Option<String> {
-        self.reason().clone()
+        lock(&self.off_because).clone()
     }
 
     /// For the JSON report.

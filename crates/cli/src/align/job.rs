@@ -209,8 +209,11 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Says why the certified path is off, if it is and could be on.
+    /// Says why the certified path is off, if it is and could be on, and why samples are not used.
     pub(crate) fn announce_certified(&self) {
+        if let Some(reason) = self.certified.samples_unused() {
+            self.run.console.info(&format!("align: without denser samples: {reason}"));
+        }
         let requested = self.arguments.algorithm.no_certified_path
             || !self.arguments.mode.mode.is_bwa()
             || !matches!(self.arguments.algorithm.engine, EngineChoice::OfMode);

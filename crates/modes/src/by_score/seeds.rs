@@ -10,7 +10,7 @@ use crate::chance::{drawn_rows, hash};
 use crate::indexed::Tables;
 use crate::query::{LONGEST_READ, Query, UNKNOWN};
 use seqloom_align::search::lockstep::{self, Search};
-use seqloom_align::search::{Interval, Rows, Step, Walk, prefetch};
+use seqloom_align::search::{Interval, Rows, Walk, prefetch};
 
 /// A seed with so many rows is rare. A read all of whose seeds are is placed as it is, if that is
 /// not poor; one of frequent seeds is searched for once more unless it is perfect.
@@ -202,16 +202,11 @@ impl Located {
 impl Search<Rows<'_>> for Located {
     #[inline(always)]
     fn step(&mut self, rows: &Rows<'_>) -> bool {
-        match rows.step_over(&mut self.walk) {
-            Step::Place(place) => {
-                self.place = Some(place);
-                false
-            }
-            Step::Base(_) => {
-                rows.prefetch_walk(self.walk);
-                true
-            }
+        self.place = rows.step(&mut self.walk);
+        if self.place.is_none() {
+            rows.prefetch_walk(self.walk);
         }
+        self.place.is_none()
     }
 }
 
@@ -248,7 +243,7 @@ impl SeedScratch {
             let are_all = interval.count <= seed.rows.into();
             let is_rare = interval.count <= RARE_ROWS && seed.bases() <= context.rules.enough_bases;
             let located = |row| {
-                let walk = Walk { row, steps: 0 };
+                let walk = Walk::from_row(row);
                 Located { walk, place: None, query, from, end, is_rare }
             };
             if are_all {

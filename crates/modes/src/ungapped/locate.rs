@@ -120,7 +120,7 @@ impl Candidate {
     /// A row of a leaf of search `piece` for at most `most` mismatches.
     pub(super) fn new(row: u64, query: usize, leaf: &Leaf, most: usize, piece: usize) -> Self {
         Self {
-            state: SearchState::Walking(Walk { row, steps: 0 }),
+            state: SearchState::Walking(Walk::from_row(row)),
             query: query as u32,
             rest: leaf.rest,
             most: most as u8,
@@ -186,13 +186,18 @@ impl Search<Context<'_>> for Candidate {
                 let query = &context.queries[self.query as usize];
                 let found = context.rows.step_over(walk);
                 let walk = *walk;
+                let goes_on = match found {
+                    Step::Base(base) => self.rest.goes_on(query, walk.steps, base),
+                    Step::Sampled => true,
+                    Step::Place(_) => false,
+                };
+                if goes_on {
+                    context.rows.prefetch_walk(walk);
+                    return true;
+                }
                 let start = match found {
-                    Step::Base(base) if self.rest.goes_on(query, walk.steps, base) => {
-                        context.rows.prefetch_walk(walk);
-                        return true;
-                    }
-                    Step::Base(_) => None,
                     Step::Place(place) => self.rest.start(&context.reference, place, query.len()),
+                    Step::Base(_) | Step::Sampled => None,
                 };
                 self.state = start.map_or(SearchState::Done(None), SearchState::Placed);
                 if let Some(start) = start {

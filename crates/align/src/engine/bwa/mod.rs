@@ -63,7 +63,7 @@ use searches::Searches;
 use seed::SearchIndex;
 
 use crate::index::{
-    FastTable, FastTableError, IndexError, IndexParts, IndexSource, KmerTable, Loaded, Readers,
+    FastTable, IndexError, IndexParts, IndexSource, KmerTable, Loaded, Readers, TableError,
 };
 use crate::search::rows::Rows;
 use certified::{CertifiedPath, CertifiedScratch, KnownRegion, MainChain, Scoring};
@@ -114,7 +114,7 @@ impl Scratch {
 pub enum NotCertified {
     /// Its table cannot be used.
     #[error(transparent)]
-    Table(#[from] FastTableError),
+    Table(#[from] TableError),
     /// It does not hold for these options.
     #[error("{0}")]
     Options(&'static str),
@@ -154,6 +154,11 @@ impl BwaEngine {
         let scoring = Scoring::of(&self.settings).map_err(NotCertified::Options)?;
         self.certified = Some(CertifiedPath::new(table, scoring, reads));
         Ok(())
+    }
+
+    /// Why the samples of `PREFIX.tsa`, which is there, are not used. The records are the same.
+    pub fn text_samples_unused(&self) -> Option<&TableError> {
+        self.index.text_samples_unused()
     }
 
     /// Memory of the engine's own k-mer table, for a reference of so many bases.

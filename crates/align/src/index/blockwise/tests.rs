@@ -182,7 +182,7 @@ fn wrong_ranks_make_an_index_that_is_refused() {
         let file = std::fs::File::create(&path).unwrap();
         let layout = super::super::layout::Layout::new(codes.len() as u64, 3).unwrap();
         let failed = |error| panic!("{error}");
-        let writer = RowWriter::new(layout, &file, threads, &failed);
+        let writer = RowWriter::new(layout, &file, threads, &failed, None);
         let mut rows = Rows::new(writer, &text, Format::new(text.symbols()));
         let passes = PassOptions { cap: sizes.cap, threads, progress: &|_| () };
         sort_ranked(&text, &ranks, passes, &mut |part| rows.take(part)).unwrap();

@@ -24,13 +24,13 @@ impl FastTable {
     ) -> Result<Self, BuildError> {
         let bases = packed.bases();
         let left = memory_bytes.saturating_sub(Self::size_bytes(bases));
-        let repeated = repeats::flags(packed, left, threads)?;
+        let repeats = repeats::find(packed, left, threads)?;
         let kmer_bases = KmerTable::bases_for(bases, MOST_KMER_BASES);
         let short = short_suffixes(2 * bases, kmer_bases, |at| packed.symbol(at));
         let (rows, carries) = kmer_table(packed, kmer_bases, &short)?;
         let packed_crc = packed.crc();
         let kmer_table = Arc::new(KmerTable::new(kmer_bases, carries, rows, short));
-        Ok(Self { bases, packed_crc, kmer_table, repeated })
+        Ok(Self { packed_crc, kmer_table, repeats })
     }
 }
 

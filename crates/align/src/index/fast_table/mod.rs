@@ -30,14 +30,14 @@ mod repeats;
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use seqloom_runtime::pool::Stopped;
-
 use super::kmer_table::{KmerTable, short_suffixes, symbol};
-use super::memory::Large;
-use super::read::{PartError, Parts, Readers};
+use super::read::{Parts, Readers};
+use super::table_error::TableError;
+
+pub(crate) use repeats::Repeats;
 
 /// Bases of the k-mers whose repeats are flagged: bwa's least seed length.
 pub(crate) const SEED_BASES: usize = 19;
@@ -54,38 +54,9 @@ const CHUNK_BYTES: usize = 1 << 20;
 /// The tables of one genome.
 #[derive(Debug, PartialEq, Eq)]
 pub struct FastTable {
-    bases: u64,
     packed_crc: u32,
     kmer_table: Arc<KmerTable>,
-    repeated: Large<u64>,
-}
-
-/// Why `PREFIX.fast` is not used.
-#[derive(Debug, thiserror::Error)]
-pub enum FastTableError {
-    /// There is none.
-    #[error("there is no {0}: `seqloom index` makes it")]
-    Missing(PathBuf),
-    /// It cannot be read.
-    #[error("{path} cannot be read: {source}")]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
-    /// It is not such a file, or another version's.
-    #[error("{0} is not a table of this version; make the index anew")]
-    Version(PathBuf),
-    /// It is of another genome.
-    #[error("{0} belongs to another index; make the index anew")]
-    Foreign(PathBuf),
-    /// Its content is not what was written.
-    #[error("{0} is damaged; make the index anew")]
-    Damaged(PathBuf),
-    /// Its readers were stopped.
-    #[error(transparent)]
-    Stopped(#[from] Stopped),
+    repeats: Repeats,
 }
 
 impl FastTable {
@@ -94,7 +65,7 @@ impl FastTable {
     pub fn size_bytes(bases: u64) -> u64 {
         let (kmer_table, carries) =
             ((1 << (2 * KmerTable::bases_for(bases, MOST_KMER_BASES))) + 1, (2 * bases + 1) >> 32);
-        HEADER_BYTES as u64 + 8 * carries + 4 * kmer_table + 8 * bases.div_ceil(64)
+        HEADER_BYTES as u64 + 8 * carries + 4 * kmer_table + Repeats::size_bytes(bases)
     }
 
     /// The first rows of k-mers.
@@ -103,40 +74,16 @@ impl FastTable {
         &self.kmer_table
     }
 
-    /// Whether the [`SEED_BASES`] bases at each of `count` places of `T`, 1 to 64, from `place` on
-    /// occur more than once; the first in the lowest bit. They must be on one strand.
+    /// The flags of repeated k-mers.
     #[inline]
     #[must_use]
-    pub(crate) fn repeated(&self, place: u64, count: usize) -> u64 {
-        let unused = 64 - count as u32;
-        let first = self.forward_place(place);
-        if place < self.bases {
-            self.repeated_forward(first) << unused >> unused
-        } else {
-            // In the other order.
-            let last = first + 1 - count as u64;
-            (self.repeated_forward(last) << unused).reverse_bits()
-        }
+    pub(crate) fn repeats(&self) -> &Repeats {
+        &self.repeats
     }
 
-    /// Bits of 64 places of the forward strand; zeros after the last.
-    #[inline]
-    fn repeated_forward(&self, place: u64) -> u64 {
-        let (at, shift) = ((place >> 6) as usize, (place & 63) as u32);
-        let next = self.repeated.get(at + 1).copied().unwrap_or(0);
-        self.repeated[at] >> shift | next.checked_shl(64 - shift).unwrap_or(0)
-    }
-
-    /// Where [`FastTable::repeated`] looks, to be fetched ahead.
-    #[inline]
-    #[must_use]
-    pub(crate) fn repeated_entry(&self, place: u64) -> &u64 {
-        &self.repeated[(self.forward_place(place) >> 6) as usize]
-    }
-
-    #[inline]
-    fn forward_place(&self, place: u64) -> u64 {
-        if place < self.bases { place } else { 2 * self.bases - place - SEED_BASES as u64 }
+    /// The flags alone; the memory of the other table is given back.
+    pub(super) fn into_repeats(self) -> Repeats {
+        self.repeats
     }
 
     /// Reads `path`, the table of the genome whose packed forward strand is `packed`.
@@ -148,17 +95,12 @@ impl FastTable {
         packed: &[u8],
         bases: u64,
         readers: Readers,
-    ) -> Result<Self, FastTableError> {
-        let failed = |source| FastTableError::Read { path: path.to_owned(), source };
-        let mut file = match File::open(path) {
-            Ok(file) => file,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                return Err(FastTableError::Missing(path.to_owned()));
-            }
-            Err(e) => return Err(failed(e)),
-        };
+    ) -> Result<Self, TableError> {
+        let failed = |source| TableError::Read { path: path.to_owned(), source };
+        let mut file =
+            File::open(path).map_err(|error| TableError::opening(path.to_owned(), error))?;
         let size = file.metadata().map_err(failed)?.len();
-        let version = || FastTableError::Version(path.to_owned());
+        let version = || TableError::Version(path.to_owned());
         let mut header = [0; HEADER_BYTES];
         file.read_exact(&mut header).map_err(|_| version())?;
         let word = |at| u32::from_le_bytes([0, 1, 2, 3].map(|i: usize| header[at + i]));
@@ -172,9 +114,9 @@ impl FastTable {
             || word(16) != packed_crc
             || kmer_bases != KmerTable::bases_for(bases, MOST_KMER_BASES)
         {
-            return Err(FastTableError::Foreign(path.to_owned()));
+            return Err(TableError::Foreign(path.to_owned()));
         }
-        let damaged = || FastTableError::Damaged(path.to_owned());
+        let damaged = || TableError::Damaged(path.to_owned());
         let kmer_table = (1 << (2 * kmer_bases)) + 1;
         let repeated = bases.div_ceil(64) as usize;
         let carries = word(28) as usize;
@@ -182,10 +124,7 @@ impl FastTable {
             return Err(damaged());
         }
         let mut body = Parts::new(file, HEADER_BYTES as u64, readers);
-        let not_read = |error| match error {
-            PartError::Io(source) => failed(source),
-            PartError::Stopped(stopped) => stopped.into(),
-        };
+        let not_read = |error| TableError::of_part(path.to_owned(), error);
         let carries: Vec<u64> = body.take(carries).map_err(not_read)?;
         let rows: Vec<u32> = body.take(kmer_table).map_err(not_read)?;
         let repeated: Vec<u64> = body.take(repeated).map_err(not_read)?;
@@ -197,11 +136,11 @@ impl FastTable {
         ];
         parts.iter().for_each(|part| crc.update(part));
         if crc.finalize() != word(32) {
-            return Err(FastTableError::Damaged(path.to_owned()));
+            return Err(TableError::Damaged(path.to_owned()));
         }
         let short = short_suffixes(2 * bases, kmer_bases, |at| symbol(packed, bases, at));
         let kmer_table = Arc::new(KmerTable::new(kmer_bases, carries, rows.into(), short));
-        Ok(Self { bases, packed_crc, kmer_table, repeated: repeated.into() })
+        Ok(Self { packed_crc, kmer_table, repeats: Repeats::new(bases, repeated.into()) })
     }
 
     /// Writes the file. It is gone through twice, for the checksum comes before it.
@@ -213,7 +152,7 @@ impl FastTable {
         })?;
         let mut header = [0; HEADER_BYTES];
         header[..8].copy_from_slice(MAGIC);
-        header[8..16].copy_from_slice(&self.bases.to_le_bytes());
+        header[8..16].copy_from_slice(&self.repeats.bases().to_le_bytes());
         let words = [
             self.packed_crc,
             self.kmer_table.kmer_bases() as u32,
@@ -231,7 +170,7 @@ impl FastTable {
     fn body(&self, out: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
         write_numbers(self.kmer_table.carries(), u64::to_le_bytes, out)?;
         write_numbers(self.kmer_table.rows(), u32::to_le_bytes, out)?;
-        write_numbers(&self.repeated, u64::to_le_bytes, out)
+        write_numbers(self.repeats.flags(), u64::to_le_bytes, out)
     }
 }
 

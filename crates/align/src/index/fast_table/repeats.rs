@@ -29,22 +29,87 @@ const NO_PLACE: u64 = (1 << PLACE_BITS) - 1;
 /// of Computer Programming 3, 6.4).
 const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
 
+/// One bit for each place of the forward strand: whether the [`SEED_BASES`] bases there occur twice
+/// or more in `T`.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Repeats {
+    bases: u64,
+    /// The first place in the lowest bit.
+    flags: Large<u64>,
+}
+
+impl Repeats {
+    /// Of flags that were read or made.
+    pub(super) fn new(bases: u64, flags: Large<u64>) -> Self {
+        Self { bases, flags }
+    }
+
+    /// Bytes of the flags.
+    pub(in super::super) fn size_bytes(bases: u64) -> u64 {
+        8 * bases.div_ceil(64)
+    }
+
+    pub(super) fn bases(&self) -> u64 {
+        self.bases
+    }
+
+    pub(super) fn flags(&self) -> &[u64] {
+        &self.flags
+    }
+
+    /// Whether the [`SEED_BASES`] bases at each of `count` places of `T`, 1 to 64, from `place` on
+    /// occur more than once; the first in the lowest bit. They must be on one strand.
+    #[inline]
+    #[must_use]
+    pub(crate) fn at(&self, place: u64, count: usize) -> u64 {
+        let unused = 64 - count as u32;
+        let first = self.forward_place(place);
+        if place < self.bases {
+            self.forward(first) << unused >> unused
+        } else {
+            // In the other order.
+            let last = first + 1 - count as u64;
+            (self.forward(last) << unused).reverse_bits()
+        }
+    }
+
+    /// Bits of 64 places of the forward strand; zeros after the last.
+    #[inline]
+    fn forward(&self, place: u64) -> u64 {
+        let (at, shift) = ((place >> 6) as usize, (place & 63) as u32);
+        let next = self.flags.get(at + 1).copied().unwrap_or(0);
+        self.flags[at] >> shift | next.checked_shl(64 - shift).unwrap_or(0)
+    }
+
+    /// Where [`Repeats::at`] looks, to be fetched ahead.
+    #[inline]
+    #[must_use]
+    pub(crate) fn entry(&self, place: u64) -> &u64 {
+        &self.flags[(self.forward_place(place) >> 6) as usize]
+    }
+
+    #[inline]
+    fn forward_place(&self, place: u64) -> u64 {
+        if place < self.bases { place } else { 2 * self.bases - place - SEED_BASES as u64 }
+    }
+}
+
 /// Places that are held at once at the least: a few parts, with room for uneven ones.
 fn least_entries(bases: u64) -> u64 {
     4 * bases / PARTS as u64 + (1 << 16)
 }
 
-/// The least memory for [`flags`].
+/// The least memory for [`find`].
 pub(super) fn least_bytes(bases: u64) -> u64 {
     8 * least_entries(bases)
 }
 
-/// One bit for each place of the forward strand: whether the k-mer there is repeated in `T`.
-pub(super) fn flags(
+/// Finds the repeated k-mers of the forward strand.
+pub(super) fn find(
     packed: &Packed,
     memory_bytes: u64,
     threads: NonZeroUsize,
-) -> Result<Large<u64>, BuildError> {
+) -> Result<Repeats, BuildError> {
     let words = packed.bases().div_ceil(64);
     let mut flags = reserved(words)?;
     flags.resize_with(words as usize, || AtomicU64::new(0));
@@ -63,7 +128,7 @@ pub(super) fn flags(
         first = end;
     }
     let flags = mem::take(&mut *flags).into_iter().map(AtomicU64::into_inner);
-    Ok(flags.collect::<Vec<_>>().into())
+    Ok(Repeats::new(packed.bases(), flags.collect::<Vec<_>>().into()))
 }
 
 fn part_of(spread: u64) -> usize {

@@ -60,7 +60,7 @@ proptest! {
         for (place, kmer) in text.windows(SEED_BASES).enumerate() {
             let on_one_strand = place + SEED_BASES <= codes.len() || place >= codes.len();
             if on_one_strand {
-                prop_assert_eq!(table.repeated(place as u64, 1), u64::from(seen[kmer] > 1));
+                prop_assert_eq!(table.repeats().at(place as u64, 1), u64::from(seen[kmer] > 1));
             }
         }
         // Many at once, up to the end of each strand.
@@ -68,9 +68,9 @@ proptest! {
             for first in strand..(strand + codes.len() + 1).saturating_sub(SEED_BASES) {
                 let after = (strand + codes.len() + 1 - SEED_BASES - first).min(64);
                 for count in [1, after / 2, after].into_iter().filter(|&count| count > 0) {
-                    let bit = |at: usize| table.repeated((first + at) as u64, 1) << at;
+                    let bit = |at: usize| table.repeats().at((first + at) as u64, 1) << at;
                     let expected = (0..count).fold(0, |bits, at| bits | bit(at));
-                    prop_assert_eq!(table.repeated(first as u64, count), expected);
+                    prop_assert_eq!(table.repeats().at(first as u64, count), expected);
                 }
             }
         }
@@ -118,7 +118,7 @@ fn a_table_of_another_genome_is_named() {
     make(&one, 0, 1).write(&mut bytes).unwrap();
     std::fs::write(&path, &bytes).unwrap();
     let error = FastTable::read(&path, &pac(&packed(&other)), 7, TWO).unwrap_err();
-    assert!(matches!(error, FastTableError::Foreign(_)), "{error}");
+    assert!(matches!(error, TableError::Foreign(_)), "{error}");
     let missing = FastTable::read(&folder.path().join("y.fast"), &[], 7, TWO).unwrap_err();
-    assert!(matches!(missing, FastTableError::Missing(_)), "{missing}");
+    assert!(matches!(missing, TableError::Missing(_)), "{missing}");
 }

@@ -211,7 +211,8 @@ impl CertifiedPath {
     /// Which k-mers of a read of `length` bases on the diagonal from `position` are repeated.
     fn repeated(&self, position: u64, length: usize) -> KmerFlags {
         let kmers = length - SEED_BASES + 1;
-        KmerFlags::of(kmers, |first, count| self.table.repeated(position + first as u64, count))
+        let repeats = self.table.repeats();
+        KmerFlags::of(kmers, |first, count| repeats.at(position + first as u64, count))
     }
 
     /// Searches for k-mers over mismatches that occur; takes back the regions of reads that have

@@ -55,7 +55,7 @@ impl CertifiedPath {
             .filter_map(|search| {
                 let spot = spot(index, search.position()?, packed_reads[search.number].len())?;
                 genome.prefetch(spot.position, packed_reads[search.number].len());
-                prefetch::prefetch(self.table.repeated_entry(spot.position));
+                prefetch::prefetch(self.table.repeats().entry(spot.position));
                 Some((search.number, spot))
             })
             .collect();

@@ -62,7 +62,7 @@ impl<'a> UniqueSegmentSearch<'a> {
         self.state = match interval.count {
             0 => SegmentState::Lost,
             1 => {
-                let walk = Walk { row: interval.first, steps: 0 };
+                let walk = Walk::from_row(interval.first);
                 search_index.rows.prefetch_walk(walk);
                 SegmentState::Walking(walk)
             }

@@ -85,7 +85,7 @@ impl Occurrences {
     pub(crate) fn add_all(&mut self, seeds: &[SeedInterval], limits: ChainLimits) {
         for (rows, _) in lookups(seeds, limits).filter(|(_, lookup)| lookup.is_new) {
             let taken = taken(rows.count, limits.most_occurrences);
-            let walks = taken.map(|at| Walk { row: rows.first + at, steps: 0 });
+            let walks = taken.map(|at| Walk::from_row(rows.first + at));
             self.searches.extend(walks.map(|walk| Locate { walk, position: 0 }));
         }
     }

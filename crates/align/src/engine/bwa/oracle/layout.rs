@@ -11,7 +11,6 @@ use std::ffi::{c_char, c_int, c_void};
 use super::super::chain::build::Seed;
 use super::super::chain::filter::ChosenChain;
 use super::super::regions;
-use crate::index::Block;
 
 /// The library's own version number whose layout this is.
 const VERSION: &[u8] = b"0.15.0";
@@ -54,7 +53,7 @@ pub(in super::super) struct Search {
     pub(in super::super) first_rows: [i64; 5],
     pub(in super::super) samples_low: *const u32,
     pub(in super::super) samples_high: *const i8,
-    pub(in super::super) blocks: *const Block,
+    blocks: *const c_void,
 }
 
 /// `bwaidx_fm_t`.
@@ -343,7 +342,7 @@ impl Regions {
 }
 
 // The library asserts the same sizes when it is compiled.
-const _: () = assert!(size_of::<Region>() == 112 && size_of::<Block>() == 64);
+const _: () = assert!(size_of::<Region>() == 112);
 const _: () = assert!(size_of::<LibraryChain>() == 48 && size_of::<LibrarySeed>() == 32);
 const _: () = assert!(std::mem::offset_of!(LibrarySeed, occurrences) == 24);
 const _: () = assert!(std::mem::offset_of!(ShimScratch, cache) == 56);

@@ -33,6 +33,6 @@ process SEQLOOM_INDEX {
     prefix = task.ext.prefix ?: 'seqloom'
     """
     mkdir -p ${prefix}
-    touch ${prefix}/${fasta}.{amb,ann,bwt.2bit.64,fast,pac}
+    touch ${prefix}/${fasta}.{amb,ann,bwt.2bit.64,fast,pac,tsa}
     """
 }
