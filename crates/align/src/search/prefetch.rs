@@ -22,3 +22,12 @@ pub fn prefetch<T>(value: &T) {
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     let _ = value;
 }
+
+/// Has the processor fetch all of `bytes`.
+#[inline]
+pub(crate) fn prefetch_all(bytes: &[u8]) {
+    bytes.iter().step_by(LINE_BYTES).chain(bytes.last()).for_each(prefetch);
+}
+
+/// Bytes of a line of the cache.
+const LINE_BYTES: usize = 64;

@@ -19,10 +19,15 @@ use super::regions::{MateDistance, Region};
 use super::rescue::{Rescue, RescueScratch};
 use super::seed::append_codes;
 use super::settings::Settings;
-use crate::engine::{EngineReads, Ordinals, Origin, RecordSink};
+use crate::engine::{EngineReads, Ordinals, Origin, Read, RecordSink};
+use crate::search::prefetch::prefetch_all;
 
 /// Pairs that are rescued together.
 const RESCUED_PAIRS: usize = 256;
+
+/// Reads that are fetched ahead of the one whose bases are read: more lines than memory can be
+/// asked for at once.
+const READS_AHEAD: usize = 4;
 
 /// A batch with its reads.
 pub(super) struct SeededReads<'a> {
@@ -50,11 +55,17 @@ pub(super) struct BatchCodes {
 }
 
 impl BatchCodes {
-    /// Those of other reads, in place of what was here.
+    /// Those of other reads, in place of what was here. The reads have waited for their cohort, so
+    /// they are fetched from memory, with what their records need besides bases.
     pub(super) fn take(&mut self, reads: &EngineReads<'_>) {
         self.codes.clear();
         self.ends.clear();
-        for read in reads.pairs.iter().flatten().chain(&reads.singles) {
+        let all = reads.pairs.iter().flatten().chain(&reads.singles);
+        let mut ahead = all.clone().skip(READS_AHEAD);
+        for read in all {
+            if let Some(Read { name, bases, qualities }) = ahead.next() {
+                [name, bases, qualities.unwrap_or_default()].into_iter().for_each(prefetch_all);
+            }
             append_codes(read.bases, &mut self.codes);
             self.ends.push(self.codes.len());
         }
