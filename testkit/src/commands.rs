@@ -174,12 +174,14 @@ pub fn run() -> ExitCode {
             print!("{a}");
             true
         }),
-        Command::Index { prefix, threads } => {
-            index_check::prove(&prefix, threads).map(|Proven { rows, stride, samples }| {
-                println!("{rows} rows are the text's; {samples} samples, every {stride}th row");
-                true
-            })
-        }
+        Command::Index { prefix, threads } => index_check::prove(&prefix, threads).map(|proven| {
+            let Proven { rows, stride, samples, text_samples } = proven;
+            println!(
+                "{rows} rows are the text's; {samples} samples, every {stride}th row; \
+                     {text_samples} of .tsa"
+            );
+            true
+        }),
         Command::Compare(args) => compare_files(&args),
         Command::Report { json, words } => report(&json, &words),
     };

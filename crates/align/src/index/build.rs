@@ -5,10 +5,11 @@
 //! guessed: below `n / 3` in every genome), the most that is held is
 //!
 //! ```text
-//! n / 8 + annotation + fixed + max(n + n w + x, n w + waves)      x = m w if 3 m > n, else 0
+//! n / 8 + annotation + fixed + n / 16 + max(n + n w + x, n w + waves)   x = m w if 3 m > n, else 0
 //! ```
 //!
-//! packed bases; names and holes; 56 MiB for the program and its buffers; then, while sorting, the
+//! packed bases; names and holes; 56 MiB for the program and its buffers; the flags of what occurs
+//! twice, by which rows are sampled, with the table; then, while sorting, the
 //! text, the suffix array and what libsais allocates besides it. The sorter renames at most `m` LMS
 //! substrings in the free `n - 2m` entries of the suffix array and allocates a bucket array for
 //! them only if they do not fit (libsais by Ilya Grebnov states 2n bytes as its absolute worst
@@ -18,7 +19,7 @@
 //! bytes; what that takes is in `blockwise::plan`.
 //!
 //! **Files.** Everything is written under temporary names next to the target. When all of it is
-//! complete, an old `.bwt.2bit.64` is removed, `.pac`, `.ann`, `.amb` (and `.0123`) get their names
+//! complete, an old `.bwt.2bit.64` is removed, the others get their names,
 //! and `.bwt.2bit.64` comes last: at no moment is there a half index that looks like a whole one.
 
 use std::fs::File;
@@ -39,7 +40,7 @@ use super::layout::{Layout, MAX_BASES, MAX_STRIDE_LOG2, default_stride_log2};
 use super::memory::{Large, reserved};
 use super::packed::{Packed, pac_bytes};
 use super::reference::Reference;
-use super::text_samples::{self, Sampling, TextSampleWriter};
+use super::text_samples::{self, TextSampleWriter};
 use super::{IndexPaths, fasta_file};
 
 /// Texts of fewer symbols are sorted with 32-bit positions; the rest of 2^31 is for libsais.
@@ -291,16 +292,12 @@ pub fn build(plan: IndexPlan, prefix: &Path, progress: Progress<'_>) -> Result<B
         filled(&paths.ann(), |out| write_ann(&reference, out))?,
         filled(&paths.amb(), |out| write_amb(&reference, out))?,
     ];
-    let mut sampling = None;
+    let mut text_samples = None;
     if options.fast_table {
         let table = FastTable::make(&reference.packed, beside_packed, options.threads)?;
         small.push(filled(&paths.fast(), |out| table.write(out))?);
-        sampling = Sampling::new(layout, table.into_repeats());
+        text_samples = TextSampleWriter::create(&paths.text_samples(), layout, table)?;
     }
-    let tsa = paths.text_samples();
-    let text_samples =
-        sampling.map(|sampling| Ok::<_, BuildError>((sampling, AtomicFile::create(&tsa)?)));
-    let (sampling, tsa_file) = text_samples.transpose()?.unzip();
     if options.with_0123 {
         small.push(filled(&paths.unpacked(), |out| reference.packed.write_unpacked(out))?);
     }
@@ -311,22 +308,15 @@ pub fn build(plan: IndexPlan, prefix: &Path, progress: Progress<'_>) -> Result<B
     stale_files.extend(stale);
     let path = paths.bwt();
     let failed = write_error(&path);
-    let tsa_failed = write_error(&tsa);
-    let packed_crc = reference.packed.crc();
-    let text_samples = sampling.zip(tsa_file.as_ref()).map(|(sampling, file)| {
-        TextSampleWriter::new(sampling, packed_crc, file.file(), &tsa_failed)
-    });
     let threads = options.threads;
     let job = RowsJob { layout, threads, file: bwt.file(), failed: &failed, text_samples };
-    match blocks {
+    let text_samples = match blocks {
         Some(sizes) => job.run_in_blocks(reference.packed, sizes, progress)?,
-        None if layout.symbols() < NARROW_SYMBOLS => {
-            job.run::<i32>(&reference.packed, progress)?;
-        }
+        None if layout.symbols() < NARROW_SYMBOLS => job.run::<i32>(&reference.packed, progress)?,
         None => job.run::<i64>(&reference.packed, progress)?,
-    }
+    };
     // The first gets its name last: no half index looks whole.
-    let outputs: Vec<_> = [bwt].into_iter().chain(tsa_file).chain(small).collect();
+    let outputs: Vec<_> = [bwt].into_iter().chain(text_samples).chain(small).collect();
     let mut files: Vec<_> = outputs.iter().map(|file| file.final_path().to_owned()).collect();
     files.rotate_left(1);
     let mut stale = vec![paths.fast(), paths.text_samples()];
@@ -369,12 +359,16 @@ struct RowsJob<'a> {
     threads: NonZeroUsize,
     file: &'a File,
     failed: &'a (dyn Fn(io::Error) -> BuildError + Sync),
-    text_samples: Option<TextSampleWriter<'a>>,
+    text_samples: Option<TextSampleWriter>,
 }
 
 impl RowsJob<'_> {
     /// Sorts the suffixes in one piece, gives the text back, and writes the rows.
-    fn run<P>(self, packed: &Packed, progress: Progress<'_>) -> Result<(), BuildError>
+    fn run<P>(
+        self,
+        packed: &Packed,
+        progress: Progress<'_>,
+    ) -> Result<Option<AtomicFile>, BuildError>
     where
         P: Position + OutputElement + IsValidOutputFor<u8>,
     {
@@ -395,7 +389,7 @@ impl RowsJob<'_> {
         packed: Packed,
         sizes: Sizes,
         progress: Progress<'_>,
-    ) -> Result<(), BuildError> {
+    ) -> Result<Option<AtomicFile>, BuildError> {
         let Self { layout, file, threads, failed, text_samples } = self;
         let writer = RowWriter::new(layout, file, threads, failed, text_samples);
         let done = |done| progress(Phase::Sort, done);

@@ -11,6 +11,7 @@ use std::io;
 use std::num::NonZeroUsize;
 use std::os::unix::fs::FileExt;
 
+use seqloom_io::AtomicFile;
 use seqloom_runtime::pool;
 
 use super::error::BuildError;
@@ -204,9 +205,9 @@ pub(crate) fn write<P: Position>(
     file: &File,
     threads: NonZeroUsize,
     io_error: &(dyn Fn(io::Error) -> BuildError + Sync),
-    text_samples: Option<TextSampleWriter<'_>>,
+    text_samples: Option<TextSampleWriter>,
     progress: &mut dyn FnMut(f64),
-) -> Result<(), BuildError> {
+) -> Result<Option<AtomicFile>, BuildError> {
     let mut writer = RowWriter::new(rows.layout, file, threads, io_error, text_samples);
     writer.write_until(rows.layout.blocks(), &rows, progress)?;
     writer.finish(rows.packed.cumulative_counts())
@@ -218,7 +219,7 @@ pub(crate) struct RowWriter<'a> {
     file: &'a File,
     threads: NonZeroUsize,
     io_error: &'a (dyn Fn(io::Error) -> BuildError + Sync),
-    text_samples: Option<TextSampleWriter<'a>>,
+    text_samples: Option<TextSampleWriter>,
     slots: Vec<Stripe>,
     next_block: u64,
     /// Symbols in the rows before `next_block`.
@@ -233,7 +234,7 @@ impl<'a> RowWriter<'a> {
         file: &'a File,
         threads: NonZeroUsize,
         io_error: &'a (dyn Fn(io::Error) -> BuildError + Sync),
-        text_samples: Option<TextSampleWriter<'a>>,
+        text_samples: Option<TextSampleWriter>,
     ) -> Self {
         let stripes = layout.blocks().div_ceil(STRIPE_BLOCKS);
         let wave = stripes.min((threads.get() * STRIPES_PER_WORKER) as u64);
@@ -289,7 +290,7 @@ impl<'a> RowWriter<'a> {
             let text_samples = self.text_samples.as_ref();
             for_each(self.threads, used, &|_, stripe| {
                 write_stripe(layout, stripe, file).map_err(io_error)?;
-                let write = |samples: &TextSampleWriter<'_>| {
+                let write = |samples: &TextSampleWriter| {
                     samples.write(stripe.first_block, &stripe.text_samples)
                 };
                 text_samples.map_or(Ok(()), write)
@@ -300,13 +301,13 @@ impl<'a> RowWriter<'a> {
         Ok(())
     }
 
-    /// Writes what is before and after the rows. `counts` are the symbols of the text smaller
+    /// Writes what is before and after the rows; returns `PREFIX.tsa`, if it is made. `counts` are the symbols of the text smaller
     /// than A, C, G, T and in all.
     ///
     /// # Errors
     /// [`BuildError::SuffixArray`] when the rows do not add up to the text, which would be a bug of
     /// the suffix sorter; writing fails.
-    pub(crate) fn finish(self, counts: [u64; 5]) -> Result<(), BuildError> {
+    pub(crate) fn finish(self, counts: [u64; 5]) -> Result<Option<AtomicFile>, BuildError> {
         let pairs = counts.windows(2);
         let whole = self.before.iter().zip(pairs).all(|(n, pair)| pair[0] + n == pair[1])
             && self.next_block == self.layout.blocks();
@@ -314,7 +315,7 @@ impl<'a> RowWriter<'a> {
             return Err(BuildError::SuffixArray("its rows do not add up to the text".into()));
         };
         write_ends(self.layout, counts, sentinel_row, self.file).map_err(self.io_error)?;
-        self.text_samples.map_or(Ok(()), TextSampleWriter::finish)
+        self.text_samples.map(TextSampleWriter::finish).transpose()
     }
 }
 

@@ -30,6 +30,8 @@ use std::num::NonZeroUsize;
 
 pub(crate) use plan::{Needs, Sizes};
 
+use seqloom_io::AtomicFile;
+
 use super::bwt::RowWriter;
 use super::error::BuildError;
 use super::packed::Packed;
@@ -55,7 +57,7 @@ pub(crate) fn write(
     threads: NonZeroUsize,
     writer: RowWriter<'_>,
     progress: &dyn Fn(f64),
-) -> Result<(), BuildError> {
+) -> Result<Option<AtomicFile>, BuildError> {
     let counts = packed.cumulative_counts();
     let text = Text::new(&packed)?;
     drop(packed);

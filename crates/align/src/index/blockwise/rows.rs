@@ -1,5 +1,7 @@
 //! The rows of `.bwt.2bit.64` as sorted entries: what comes does not end where blocks of rows do.
 
+use seqloom_io::AtomicFile;
+
 use super::super::bwt::{NO_SYMBOL, RowSource, RowWriter};
 use super::super::error::BuildError;
 use super::super::layout::BLOCK_ROWS;
@@ -49,8 +51,8 @@ impl<'a> Rows<'a> {
         self.writer.write_until(end_block, &pass, &mut |_| ())
     }
 
-    /// Writes the last block and the ends. `counts` as for [`RowWriter::finish`].
-    pub(super) fn finish(mut self, counts: [u64; 5]) -> Result<(), BuildError> {
+    /// Writes the last block and the ends, as [`RowWriter::finish`].
+    pub(super) fn finish(mut self, counts: [u64; 5]) -> Result<Option<AtomicFile>, BuildError> {
         // There is an odd number of rows, so the last block is never a whole one.
         self.write_until(self.first_row / BLOCK_ROWS + 1, &[])?;
         self.writer.finish(counts)

@@ -81,6 +81,11 @@ impl FastTable {
         &self.repeats
     }
 
+    /// CRC-32 of the packed forward strand.
+    pub(super) fn packed_crc(&self) -> u32 {
+        self.packed_crc
+    }
+
     /// The flags alone; the memory of the other table is given back.
     pub(super) fn into_repeats(self) -> Repeats {
         self.repeats

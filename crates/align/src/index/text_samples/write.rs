@@ -1,16 +1,17 @@
 //! Which places are sampled, and the file of them.
 
-use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 use crc32fast::Hasher;
+use seqloom_io::AtomicFile;
 
 use super::super::error::BuildError;
-use super::super::fast_table::{Repeats, SEED_BASES};
+use super::super::fast_table::{FastTable, Repeats, SEED_BASES};
 use super::super::layout::Layout;
-use super::{HEADER_BYTES, Header, MAGIC, file_bytes, sample_bytes};
+use super::{HEADER_BYTES, Header, MAGIC, sample_bytes};
 
 /// Samples that are multiples of the distance alone are this many times further apart, as a power
 /// of two.
@@ -121,26 +122,30 @@ impl TextSampleStripe {
 }
 
 /// Writes the file, from the first block of rows to the last.
-pub(crate) struct TextSampleWriter<'a> {
+pub(crate) struct TextSampleWriter {
     pub(in super::super) sampling: Sampling,
-    file: &'a File,
+    file: AtomicFile,
     packed_crc: u32,
-    io_error: &'a (dyn Fn(io::Error) -> BuildError + Sync),
     /// Samples of the stripes so far.
     before: u64,
     crcs: [Hasher; 3],
 }
 
-impl<'a> TextSampleWriter<'a> {
-    /// A writer that has written nothing yet to `file`, which is empty.
-    pub(in super::super) fn new(
-        sampling: Sampling,
-        packed_crc: u32,
-        file: &'a File,
-        io_error: &'a (dyn Fn(io::Error) -> BuildError + Sync),
-    ) -> Self {
-        let crcs = std::array::from_fn(|_| Hasher::new());
-        Self { sampling, file, packed_crc, io_error, before: 0, crcs }
+impl TextSampleWriter {
+    /// A writer of `path` that has written nothing yet, for the reference that `table` is of. `None`
+    /// where every row has its place.
+    ///
+    /// # Errors
+    /// When the file cannot be made.
+    pub(in super::super) fn create(
+        path: &Path,
+        layout: Layout,
+        table: FastTable,
+    ) -> Result<Option<Self>, BuildError> {
+        let packed_crc = table.packed_crc();
+        let Some(sampling) = Sampling::new(layout, table.into_repeats()) else { return Ok(None) };
+        let (file, crcs) = (AtomicFile::create(path)?, std::array::from_fn(|_| Hasher::new()));
+        Ok(Some(Self { sampling, file, packed_crc, before: 0, crcs }))
     }
 
     /// Takes note of the next stripe.
@@ -165,21 +170,27 @@ impl<'a> TextSampleWriter<'a> {
             (&stripe.low, low_at + 4 * stripe.before),
             (&stripe.high, low_at + 4 * samples + stripe.before),
         ];
-        let write = |(bytes, at): (&Vec<u8>, u64)| self.file.write_all_at(bytes, at);
-        parts.into_iter().try_for_each(write).map_err(self.io_error)
+        parts.into_iter().try_for_each(|(bytes, at)| self.write_at(bytes, at))
     }
 
-    /// Writes the header.
+    fn write_at(&self, bytes: &[u8], at: u64) -> Result<(), BuildError> {
+        let path = || self.file.final_path().to_owned();
+        let failed = |source: io::Error| BuildError::Write { path: path(), source };
+        self.file.file().write_all_at(bytes, at).map_err(failed)
+    }
+
+    /// Writes the header; returns the file, which has all its content.
     ///
     /// # Errors
     /// [`BuildError::SuffixArray`] when there are more or fewer samples than places to be sampled,
     /// which would be a bug of the suffix sorter; writing fails.
-    pub(in super::super) fn finish(self) -> Result<(), BuildError> {
+    pub(in super::super) fn finish(mut self) -> Result<AtomicFile, BuildError> {
         let Sampling { layout, distance_log2, samples, .. } = self.sampling;
         if self.before != samples {
             return Err(BuildError::SuffixArray("its samples are not those of the text".into()));
         }
-        let [words_crc, low_crc, high_crc] = self.crcs.map(Hasher::finalize);
+        let crcs = std::mem::take(&mut self.crcs);
+        let [words_crc, low_crc, high_crc] = crcs.map(Hasher::finalize);
         let header = Header {
             magic: MAGIC,
             bases: layout.bases,
@@ -194,10 +205,7 @@ impl<'a> TextSampleWriter<'a> {
             crc: 0,
         };
         let header = header.sealed();
-        debug_assert_eq!(
-            self.file.metadata().ok().map(|data| data.len()),
-            Some(file_bytes(layout, distance_log2, samples))
-        );
-        self.file.write_all_at(bytemuck::bytes_of(&header), 0).map_err(self.io_error)
+        self.write_at(bytemuck::bytes_of(&header), 0)?;
+        Ok(self.file)
     }
 }

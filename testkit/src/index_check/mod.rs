@@ -10,6 +10,10 @@
 //! position that the walk has come to. When as many steps were taken as there are rows, all rows
 //! are on one cycle that spells the text, and a transform is given by the text that it spells
 //! (Burrows and Wheeler 1994).
+//!
+//! Where there is a `.tsa`, the rows that it samples are compared on the way.
+
+mod text_samples;
 
 use crate::Error;
 use std::fs::File;
@@ -18,6 +22,8 @@ use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+
+use text_samples::TextSamples;
 
 /// Rows of a checkpoint.
 const BLOCK_ROWS: u64 = 64;
@@ -37,10 +43,12 @@ pub(crate) struct Proven {
     pub(crate) stride: u64,
     /// Samples compared.
     pub(crate) samples: u64,
+    /// Samples of `.tsa` compared.
+    pub(crate) text_samples: u64,
 }
 
 /// Proves the index at `prefix` with so many threads. Memory: half a byte a row, 5 bytes a sample,
-/// a quarter of a byte a base.
+/// a quarter of a byte a base; with a `.tsa` a quarter of a byte a row more.
 ///
 /// # Errors
 /// A file cannot be read, or is not what it should be: the first place where that shows.
@@ -52,13 +60,19 @@ pub(crate) fn prove(prefix: &Path, threads: NonZeroUsize) -> Result<Proven, Erro
     };
     let text = Text::read(&with(".pac"))?;
     let path = with(".bwt.2bit.64");
-    let index = Index::read(&path, &text)?;
+    let mut index = Index::read(&path, &text)?;
+    index.text_samples = TextSamples::read(&with(".tsa"), index.rows)?;
     let wrong = |problem: String| Error::format(path.display().to_string(), problem);
     let steps = index.walk_all(&text, threads).map_err(wrong)?;
     if steps != index.rows {
         return Err(wrong(format!("{steps} of {} rows are on the way of the text", index.rows)));
     }
-    Ok(Proven { rows: index.rows, stride: index.stride, samples: index.low.len() as u64 })
+    Ok(Proven {
+        rows: index.rows,
+        stride: index.stride,
+        samples: index.low.len() as u64,
+        text_samples: index.text_samples.samples.len() as u64,
+    })
 }
 
 /// The bases of the forward strand, four a byte, the first in the top bits.
@@ -117,6 +131,7 @@ struct Index {
     checkpoints: Checkpoints,
     high: Vec<u8>,
     low: Vec<u32>,
+    text_samples: TextSamples,
 }
 
 /// Reads little-endian numbers.
@@ -191,7 +206,8 @@ impl Index {
             low.push(u32::from_le_bytes(some));
         }
         let [sentinel] = input.some()?;
-        Ok(Self { rows, stride, first, sentinel, checkpoints, high, low })
+        let text_samples = TextSamples::default();
+        Ok(Self { rows, stride, first, sentinel, checkpoints, high, low, text_samples })
     }
 
     /// Walks from every sample to the next, a part of them in each thread; returns the number of
@@ -227,6 +243,7 @@ impl Index {
             }));
             // Backwards, since the last takes the place of one that has ended.
             for at in (0..walks.len()).rev() {
+                self.text_samples.compare(walks[at])?;
                 let walk = self.step(walks[at], read[at])?;
                 walks[at] = walk;
                 if walk.row % self.stride == 0 {
@@ -322,102 +339,4 @@ impl Checkpoints {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::random::Random;
-
-    /// The files of an index by definition.
-    fn write(folder: &Path, codes: &[u8], stride_log2: u64) -> PathBuf {
-        let mut pac: Vec<u8> = codes
-            .chunks(4)
-            .map(|four| {
-                four.iter().enumerate().fold(0, |byte, (i, code)| byte | code << (6 - 2 * i))
-            })
-            .collect();
-        if codes.len().is_multiple_of(4) {
-            pac.push(0);
-        }
-        pac.push((codes.len() % 4) as u8);
-        let mut text = codes.to_vec();
-        text.extend(codes.iter().rev().map(|code| 3 - code));
-        let mut suffixes: Vec<usize> = (0..=text.len()).collect();
-        suffixes.sort_by_key(|&at| &text[at..]);
-        let rows = suffixes.len();
-        let mut out = (rows as u64).to_le_bytes().to_vec();
-        for c in 0..5 {
-            let smaller = text.iter().filter(|&&symbol| symbol < c).count() as u64;
-            out.extend(smaller.to_le_bytes());
-        }
-        let mut occ = [0_u64; 4];
-        for block in 0..=rows / 64 {
-            let mut masks = [0_u64; 4];
-            occ.iter().for_each(|count| out.extend(count.to_le_bytes()));
-            for (j, &suffix) in suffixes.iter().skip(64 * block).take(64).enumerate() {
-                if suffix > 0 {
-                    let symbol = usize::from(text[suffix - 1]);
-                    masks[symbol] |= 1 << (63 - j);
-                    occ[symbol] += 1;
-                }
-            }
-            masks.iter().for_each(|mask| out.extend(mask.to_le_bytes()));
-        }
-        let samples: Vec<usize> = (0..=rows >> stride_log2)
-            .map(|k| suffixes.get(k << stride_log2).copied().unwrap_or(0))
-            .collect();
-        out.extend(samples.iter().map(|sample| (sample >> 32) as u8));
-        samples.iter().for_each(|&sample| out.extend((sample as u32).to_le_bytes()));
-        let sentinel = suffixes.iter().position(|&suffix| suffix == 0).unwrap();
-        out.extend((sentinel as u64).to_le_bytes());
-        out.extend(stride_log2.to_le_bytes());
-        let prefix = folder.join("x");
-        std::fs::write(folder.join("x.pac"), pac).unwrap();
-        std::fs::write(folder.join("x.bwt.2bit.64"), out).unwrap();
-        prefix
-    }
-
-    #[test]
-    fn a_right_index_is_proven() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut random = Random::new(1);
-        for length in [1, 2, 3, 4, 31, 32, 33, 100, 1000, 1001] {
-            for alphabet in [1, 2, 4] {
-                let codes: Vec<u8> = (0..length).map(|_| random.below(alphabet) as u8).collect();
-                for stride_log2 in [0, 3, 5] {
-                    let prefix = write(folder.path(), &codes, stride_log2);
-                    let threads = NonZeroUsize::new(1 + length as usize % 3).unwrap();
-                    let proven = prove(&prefix, threads).unwrap();
-                    assert_eq!((proven.rows, proven.stride), (2 * length + 1, 1 << stride_log2));
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn a_change_of_any_byte_is_noticed() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut random = Random::new(2);
-        let codes: Vec<u8> = (0..300).map(|_| random.below(4) as u8).collect();
-        let prefix = write(folder.path(), &codes, 3);
-        let path = folder.path().join("x.bwt.2bit.64");
-        let right = std::fs::read(&path).unwrap();
-        for at in 0..right.len() {
-            let mut wrong = right.clone();
-            wrong[at] ^= 1 << random.below(8);
-            std::fs::write(&path, &wrong).unwrap();
-            assert!(prove(&prefix, NonZeroUsize::MIN).is_err(), "byte {at}");
-        }
-    }
-
-    #[test]
-    fn rows_in_another_order_are_noticed() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut random = Random::new(3);
-        let codes: Vec<u8> = (0..300).map(|_| random.below(4) as u8).collect();
-        let other: Vec<u8> = codes.iter().rev().copied().collect();
-        let prefix = write(folder.path(), &codes, 3);
-        let pac = std::fs::read(folder.path().join("x.pac")).unwrap();
-        write(folder.path(), &other, 3);
-        std::fs::write(folder.path().join("x.pac"), pac).unwrap();
-        assert!(prove(&prefix, NonZeroUsize::MIN).is_err());
-    }
-}
+mod tests;
