@@ -25,8 +25,8 @@ use crate::same_file::refuse_same_file;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  seqloom index ref.fa.gz\n\nWrites PREFIX.pac, PREFIX.ann, \
     PREFIX.amb (as `bwa index`), PREFIX.bwt.2bit.64 (as `bwa-mem2 index`), PREFIX.fast and \
-    PREFIX.tsa, and REF.fai and REF's .dict where they are missing. A run that is stopped leaves none of them, \
-    and starts anew when it is run again.")]
+    PREFIX.tsa, and REF.fai and REF's .dict where they are missing. A run that is stopped leaves \
+    none of them, and starts anew when it is run again.")]
 pub(crate) struct IndexArguments {
     /// Reference, FASTA, plain, gzip or zstd
     #[arg(value_name = "REF")]
@@ -42,7 +42,7 @@ pub(crate) struct IndexArguments {
     /// cgroup's limit, or what `ulimit -v` leaves]
     #[arg(short, long, value_name = "SIZE", value_parser = memory_size)]
     memory: Option<ByteSize>,
-    /// Leave out PREFIX.fast and PREFIX.tsa, tables that let `align` do without most of its searches
+    /// Leave out PREFIX.fast and PREFIX.tsa, tables that spare `align` most of its searches
     #[arg(long)]
     no_fast_table: bool,
     /// Also write PREFIX.0123, which bwa-mem2 (not seqloom) needs

@@ -301,8 +301,8 @@ impl<'a> RowWriter<'a> {
         Ok(())
     }
 
-    /// Writes what is before and after the rows; returns `PREFIX.tsa`, if it is made. `counts` are the symbols of the text smaller
-    /// than A, C, G, T and in all.
+    /// Writes what is before and after the rows; returns `PREFIX.tsa`, if it is made. `counts` are
+    /// the symbols of the text smaller than A, C, G, T and in all.
     ///
     /// # Errors
     /// [`BuildError::SuffixArray`] when the rows do not add up to the text, which would be a bug of

@@ -151,7 +151,7 @@ struct Rows {
 }
 
 impl Rows {
-    /// Reads what comes next in `.bwt.2bit.64`; the samples `of_text` take the place of those there.
+    /// Reads what comes next in `.bwt.2bit.64`; samples `of_text` take the place of those there.
     fn read(
         body: &mut Body,
         layout: Layout,

@@ -25,8 +25,8 @@ use crate::search::prefetch::prefetch_all;
 /// Pairs that are rescued together.
 const RESCUED_PAIRS: usize = 256;
 
-/// Reads that are fetched ahead of the one whose bases are read: more lines than memory can be
-/// asked for at once.
+/// Reads that are fetched ahead of the one whose bases are read: more lines than a core fetches at
+/// once.
 const READS_AHEAD: usize = 4;
 
 /// A batch with its reads.

@@ -1,13 +1,13 @@
 //! `PREFIX.tsa`: samples of the suffix array in the order of the text.
 //!
 //! `.bwt.2bit.64` has the places of every `s`-th row, as bwa-mem2 wants them: from any other row
-//! a walk goes `s - 1` bases back on average until it meets one. Here the places are sampled, not
-//! the rows: with distance `d`, all places that are multiples of `4 d`, and those multiples of `d` at
-//! which, or less than `d` after which, there are bases that occur twice in `T` (the flags of
-//! `PREFIX.fast`). Nearly all rows that are looked up are of such places, and have `(d - 1) / 2`
-//! bases to go. `d` is `s / 2`, or `s` where those samples would be more than the `.bwt.2bit.64`'s: so
-//! they never take more memory. Each block of rows says which of its rows are sampled. Sampling in
-//! the order of the text is Ferragina's and Manzini's (2000, doi:10.1109/SFCS.2000.892127).
+//! a walk goes `s - 1` bases back on average until it meets one. Here places are sampled, not rows:
+//! with distance `d`, all that are multiples of `4 d`, and those multiples of `d` at which, or less
+//! than `d` after which, there are bases that occur twice in `T` (the flags of `PREFIX.fast`).
+//! Nearly all rows that are looked up are of such places, and have `(d - 1) / 2` bases to go. `d`
+//! is `s / 2`, or `s` where there would be more samples than in `.bwt.2bit.64`: they never take
+//! more memory. Each block of rows says which of its rows are sampled. Sampling in the order of the
+//! text is Ferragina's and Manzini's (2000, doi:10.1109/SFCS.2000.892127).
 //!
 //! The file, little-endian:
 //!

@@ -93,7 +93,8 @@ proptest! {
         // Every place is found once, and as without the file.
         fs::remove_file(IndexPaths::new(&prefix).text_samples()).unwrap();
         let without = loaded(&prefix);
-        let found = |places: Vec<(u64, bool)>| places.into_iter().map(|it| it.0).collect::<Vec<_>>();
+        let found =
+            |places: Vec<(u64, bool)>| -> Vec<u64> { places.into_iter().map(|it| it.0).collect() };
         prop_assert_eq!(without.parts().sample_shift, 0);
         let places = found(places);
         prop_assert_eq!(&places, &found(self::places(&without)));

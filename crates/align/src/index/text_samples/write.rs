@@ -132,8 +132,8 @@ pub(crate) struct TextSampleWriter {
 }
 
 impl TextSampleWriter {
-    /// A writer of `path` that has written nothing yet, for the reference that `table` is of. `None`
-    /// where every row has its place.
+    /// A writer of `path` that has written nothing yet, for the reference that `table` is of.
+    /// `None` where every row has its place.
     ///
     /// # Errors
     /// When the file cannot be made.

@@ -77,8 +77,8 @@ impl<'a> SmemSearch<'a> {
         Self { read, number, least, kmer_bases, first, next, closed, likely, state: SmemState::End }
     }
 
-    /// What is to be searched next; none when all are found. `excluded` says of a k-mer that it does
-    /// not occur often enough; of others it is taken that they may.
+    /// What is to be searched next; none when all are found. `excluded` says of a k-mer that it
+    /// does not occur often enough; of others it is taken that they may.
     pub(super) fn next(&mut self, excluded: impl Fn(usize) -> bool) -> Option<LongestMatch> {
         while !self.is_over() && excluded(self.next - 1) {
             (self.next, self.closed) = (self.next - 1, true);
@@ -98,8 +98,8 @@ impl<'a> SmemSearch<'a> {
         })
     }
 
-    /// Takes what was searched for, `found` the match that it is; returns what is to be searched for
-    /// the same match, if that is not all.
+    /// Takes what was searched for, `found` the match that it is; returns what is to be searched
+    /// for the same match, if that is not all.
     pub(super) fn take(
         &mut self,
         longest: LongestMatch,
