@@ -49,7 +49,7 @@ pub(crate) struct IndexArguments {
     #[arg(long = "with-0123")]
     with_0123: bool,
     /// Distance of suffix-array samples, 1, 2, 4 ... 64: the closer, the larger the index, and with
-    /// 4 `align` is a twentieth faster; bwa-mem2 reads others than 8 wrong without a word
+    /// 4 `align` is a fiftieth faster; bwa-mem2 reads others than 8 wrong without a word
     /// [default: 8, and 16 for references of more than 2^30 bases]
     #[arg(long, value_name = "N", value_parser = power_of_two)]
     sa_stride: Option<u32>,
