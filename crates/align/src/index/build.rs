@@ -9,8 +9,8 @@
 //! ```
 //!
 //! packed bases; names and holes; 56 MiB for the program and its buffers; the flags of what occurs
-//! twice, by which rows are sampled, with the table; then, while sorting, the
-//! text, the suffix array and what libsais allocates besides it. The sorter renames at most `m` LMS
+//! twice, by which rows are sampled, if the table is made; then, while sorting, the text, the
+//! suffix array and what libsais allocates besides it. The sorter renames at most `m` LMS
 //! substrings in the free `n - 2m` entries of the suffix array and allocates a bucket array for
 //! them only if they do not fit (libsais by Ilya Grebnov states 2n bytes as its absolute worst
 //! case). The text is given back before the rows are written in waves (`bwt::wave_bytes`).
@@ -19,8 +19,8 @@
 //! bytes; what that takes is in `blockwise::plan`.
 //!
 //! **Files.** Everything is written under temporary names next to the target. When all of it is
-//! complete, an old `.bwt.2bit.64` is removed, the others get their names,
-//! and `.bwt.2bit.64` comes last: at no moment is there a half index that looks like a whole one.
+//! complete, an old `.bwt.2bit.64` is removed, the others get their names, and `.bwt.2bit.64` comes
+//! last: at no moment is there a half index that looks like a whole one.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};

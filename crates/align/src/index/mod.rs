@@ -13,6 +13,8 @@
 //! | `PREFIX.amb` | text | `L nseq nholes`; per hole `OFFSET LENGTH BYTE` |
 //! | `PREFIX.bwt.2bit.64` | `48 + 64(floor(R/64)+1) + 5(floor(R/2^s)+1) + 16` | see below |
 //! | `PREFIX.0123` | `2L` | `T`, a byte a symbol: only for bwa-mem2 itself, only on request |
+//! | `PREFIX.fast` | | tables of the certified path: see `fast_table` |
+//! | `PREFIX.tsa` | | samples in the order of the text: see `text_samples` |
 //! | `PREFIX.alt` | text | names of ALT contigs: never written, honoured when there |
 //!
 //! | part of `.bwt.2bit.64` | type | content |

@@ -186,18 +186,13 @@ impl Search<Context<'_>> for Candidate {
                 let query = &context.queries[self.query as usize];
                 let found = context.rows.step_over(walk);
                 let walk = *walk;
-                let goes_on = match found {
-                    Step::Base(base) => self.rest.goes_on(query, walk.steps, base),
-                    Step::Sampled => true,
-                    Step::Place(_) => false,
-                };
-                if goes_on {
-                    context.rows.prefetch_walk(walk);
-                    return true;
-                }
                 let start = match found {
                     Step::Place(place) => self.rest.start(&context.reference, place, query.len()),
-                    Step::Base(_) | Step::Sampled => None,
+                    Step::Base(base) if !self.rest.goes_on(query, walk.steps, base) => None,
+                    Step::Base(_) | Step::Sampled => {
+                        context.rows.prefetch_walk(walk);
+                        return true;
+                    }
                 };
                 self.state = start.map_or(SearchState::Done(None), SearchState::Placed);
                 if let Some(start) = start {

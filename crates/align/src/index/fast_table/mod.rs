@@ -194,4 +194,4 @@ fn write_numbers<T: Copy, const N: usize>(
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

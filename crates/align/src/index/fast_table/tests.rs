@@ -32,7 +32,7 @@ fn symbols(codes: &[u8]) -> Vec<u8> {
 }
 
 /// Texts with repeats: pieces copied, turned round, or of one letter.
-fn texts() -> impl Strategy<Value = Vec<u8>> {
+pub(in super::super) fn texts() -> impl Strategy<Value = Vec<u8>> {
     let piece = (proptest::collection::vec(0_u8..4, 1..80), 0_u8..4);
     proptest::collection::vec(piece, 1..12).prop_map(|pieces| {
         let mut text: Vec<u8> = Vec::new();
