@@ -8,8 +8,8 @@
 
 use std::ops::Range;
 
-use super::chain::build::Chains;
 use super::chain::occurrences::{ChainLimits, Occurrences, SeededRead};
+use super::chain::{Chains, ReadChains};
 use super::seed::{CollectedSmems, Kmers, SearchIndex, SeedInterval, SeedSearch, Smem, SmemSearch};
 use super::settings::SeedOptions;
 use crate::index::{CODE, IndexView};
@@ -52,8 +52,8 @@ pub(super) struct Searches {
     /// Of all reads.
     seeds: Vec<SeedInterval>,
     occurrences: Occurrences,
-    /// The first are of the reads that were chained last.
-    chains: Vec<Chains>,
+    /// Of the reads that were chained last.
+    chains: Chains,
     active: Vec<usize>,
     /// The first read that is not chained yet.
     next: usize,
@@ -164,7 +164,7 @@ impl Searches {
         rows: &Rows<'_>,
         limits: ChainLimits,
         looked_up: u64,
-    ) -> Option<impl Iterator<Item = (usize, &mut Chains)>> {
+    ) -> Option<impl Iterator<Item = (usize, ReadChains<'_>)>> {
         let Self { reads, seeds, occurrences, chains, active, next, .. } = self;
         let first = *next;
         occurrences.clear();
@@ -182,16 +182,13 @@ impl Searches {
             return None;
         }
         occurrences.find(rows, active);
-        chains.iter_mut().for_each(Chains::clear);
-        if chains.len() < some.len() {
-            chains.resize_with(some.len(), Chains::default);
-        }
+        chains.clear(Occurrences::MOST_TOGETHER as usize);
         let mut row = 0;
-        for (read, chains) in some.iter().zip(chains.iter_mut()) {
+        for read in some {
             let seeds = &seeds[read.seeds.clone()];
             let read = SeededRead { seeds, length: read.length, position: 0 };
             occurrences.chain(&mut row, read, index, limits, chains);
         }
-        Some(some.iter().map(|read| read.number).zip(chains))
+        Some(some.iter().map(|read| read.number).zip(chains.reads()))
     }
 }

@@ -1,17 +1,16 @@
 //! Which chain of a read is the one of the region that is known.
 
 use super::{KnownRegion, MainChain};
-use crate::engine::bwa::chain::build::{Chains, Seed};
+use crate::engine::bwa::chain::{ReadChains, Seed};
 
 /// The first chain on the diagonal of `region`, which is the diagonal's. Its region is that one if
 /// all its seeds are on the diagonal, and its longest, of equal ones the last, is the region's: the
 /// other seeds are in the region. It holds if no chain is extended before it.
-pub(super) fn main_chain(chains: &Chains, region: KnownRegion) -> Option<MainChain> {
+pub(super) fn main_chain(chains: ReadChains<'_>, region: KnownRegion) -> Option<MainChain> {
     let on_diagonal =
         |seed: &Seed| seed.reference_start - i64::from(seed.read_start) == region.position as i64;
-    let mut begun = chains.begun().iter().map(|&chain| chains.seeds(chain));
-    let number = begun.position(|seeds| seeds.first().is_some_and(on_diagonal))?;
-    let seeds = chains.seeds(chains.begun()[number]);
+    let mut all = chains.chains.iter().map(|chain| chains.seeds(chain)).enumerate();
+    let (number, seeds) = all.find(|(_, seeds)| seeds.first().is_some_and(on_diagonal))?;
     let longest = seeds.iter().max_by_key(|seed| seed.length)?;
     let is_region_s = longest.length as usize == region.seed_bases
         && longest.read_start as usize == region.seed_start;
@@ -21,21 +20,9 @@ pub(super) fn main_chain(chains: &Chains, region: KnownRegion) -> Option<MainCha
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::bwa::order::tree::Tree;
+    use crate::engine::bwa::chain::build::tests::chains_of;
     use crate::engine::bwa::seed::Mismatches;
-    use crate::index::test_view::{SEQUENCES, view_of};
-
-    /// The chains of seeds by reference start, read start and length.
-    fn chains_of(seeds: &[[i64; 3]]) -> Chains {
-        let (mut chains, mut tree) = (Chains::default(), Tree::default());
-        for &[reference_start, read_start, length] in seeds {
-            let (read_start, length) = (read_start as i32, length as i32);
-            let seed = Seed { reference_start, read_start, length, score: length };
-            chains.add(&mut tree, view_of(&SEQUENCES), 10, seed);
-        }
-        chains.settle(&tree);
-        chains
-    }
+    use crate::index::test_view::SEQUENCES;
 
     #[test]
     fn the_region_on_the_diagonal_is_that_of_its_longest_seed() {
@@ -51,12 +38,13 @@ mod tests {
             mismatches: Mismatches::default(),
         };
         let t = |seeds: &[[i64; 3]], of_region, expected: bool| {
-            let chains = chains_of(seeds);
-            let main = main_chain(&chains, region(of_region));
+            let chains = chains_of(&SEQUENCES, 10, seeds);
+            let chains = chains.last().unwrap();
+            let main = main_chain(chains, region(of_region));
             assert_eq!(main.is_some(), expected, "{seeds:?} {of_region:?}");
             if let Some(main) = main {
-                let start = chains.begun()[main.number].reference_start;
-                assert_eq!(start, 340 + seeds[0][1]);
+                let first = chains.seeds(&chains.chains[main.number])[0];
+                assert_eq!(first.reference_start, 340 + seeds[0][1]);
                 assert_eq!(main.region.bases, [0, 100]);
             }
         };

@@ -38,7 +38,6 @@ pub(crate) use scratch::CertifiedScratch;
 
 use crate::cohort::BATCH_READS;
 use crate::engine::Read;
-use crate::engine::bwa::chain::build::Chains;
 use crate::engine::bwa::chain::occurrences::{Occurrences, SeededRead};
 use crate::engine::bwa::order::tree::Tree;
 use crate::engine::bwa::seed::{
@@ -54,14 +53,13 @@ use crate::search::lockstep;
 /// ones bwa looks at a chain's seeds once more (from 700 bases on).
 const LENGTHS: std::ops::RangeInclusive<usize> = 40..=500;
 /// Most memory that a worker's searches take, but for a single read whose seeds occur more often
-/// than rows are looked up together. Rows are looked up for a batch or less at a time; their
-/// chains, in vectors that may have grown to twice what is in them, are of that batch, or of
-/// earlier ones and few. The tree has the chains of one read. The searches themselves have half a
-/// kilobyte a read, and those for reads of which nothing is known three times as much.
-pub const WORKER_BYTES: u64 =
-    2 * Occurrences::MOST_TOGETHER * (Occurrences::ROW_BYTES + Chains::SEED_BYTES)
-        + Occurrences::MOST_TOGETHER * Tree::CHAIN_BYTES
-        + BATCH_READS as u64 * (Chains::KEPT_SEEDS as u64 * Chains::SEED_BYTES + 2048);
+/// than rows are looked up together. Rows are looked up for a batch or less at a time; they and
+/// their chains are in vectors that may have grown to twice what is in them. The tree has the
+/// chains of one read. The searches themselves have half a kilobyte a read, and those for reads of
+/// which nothing is known three times as much.
+pub const WORKER_BYTES: u64 = 2 * Occurrences::MOST_TOGETHER * Occurrences::ROW_BYTES
+    + Occurrences::MOST_TOGETHER * Tree::CHAIN_BYTES
+    + BATCH_READS as u64 * 2048;
 
 /// The one region of a read, as bwa finds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -178,8 +176,7 @@ impl CertifiedPath {
         lockstep::run(&mut searches, &search_index, &mut scratch.active);
         let limits = self.scoring.limits();
         scratch.occurrences.clear();
-        // What an earlier batch needed more of.
-        scratch.chains.iter_mut().for_each(Chains::clear);
+        scratch.chains.clear(Occurrences::MOST_TOGETHER as usize);
         for search in &mut searches {
             let gave_up = search.gave_up;
             search.gave_up = gave_up || !scratch.occurrences.add(search.seeds, limits);
@@ -192,16 +189,13 @@ impl CertifiedPath {
             if search.gave_up {
                 continue;
             }
-            if scratch.chains.len() == scratch.chained.len() {
-                scratch.chains.push(Chains::default());
-            }
-            let chains = &mut scratch.chains[scratch.chained.len()];
             let length = packed_reads[diagonal.number].len();
             let read = SeededRead { seeds: search.seeds, length, position: diagonal.position };
-            scratch.occurrences.chain(&mut next, read, index, limits, chains);
+            scratch.occurrences.chain(&mut next, read, index, limits, &mut scratch.chains);
             verdicts[diagonal.number] = CertifiedOutcome::Chained;
             let whole = diagonal.region.filter(|region| region.bases == [0, length]);
-            let main = whole.and_then(|region| main_chain(chains, region));
+            let main = whole.zip(scratch.chains.last());
+            let main = main.and_then(|(region, chains)| main_chain(chains, region));
             scratch.chained.push(ChainedRead { number: diagonal.number, main });
         }
         drop(searches);

@@ -3,8 +3,8 @@
 use super::report::CertifiedOutcome;
 use super::{ChainedRead, DiagonalRead, KnownRegion, LENGTHS};
 use crate::engine::Read;
-use crate::engine::bwa::chain::build::Chains;
 use crate::engine::bwa::chain::occurrences::Occurrences;
+use crate::engine::bwa::chain::{Chains, ReadChains};
 use crate::engine::bwa::seed::{SeedInterval, Smem};
 use crate::search::text::Bases;
 
@@ -29,8 +29,8 @@ pub(crate) struct CertifiedScratch {
     /// The first `diagonals.len()` are of these reads.
     pub(super) seeds: Vec<Vec<SeedInterval>>,
     pub(super) occurrences: Occurrences,
-    /// The first `chained.len()` are of these reads.
-    pub(super) chains: Vec<Chains>,
+    /// Of the reads of `chained`.
+    pub(super) chains: Chains,
     pub(super) chained: Vec<ChainedRead>,
     pub(super) active: Vec<usize>,
     /// Per read.
@@ -86,8 +86,8 @@ impl CertifiedScratch {
     }
 
     /// Reads whose chains are known.
-    pub(crate) fn chained(&mut self) -> impl Iterator<Item = (ChainedRead, &mut Chains)> {
-        self.chained.iter().copied().zip(&mut self.chains)
+    pub(crate) fn chained(&self) -> impl Iterator<Item = (ChainedRead, ReadChains<'_>)> {
+        self.chained.iter().copied().zip(self.chains.reads())
     }
 
     /// How many rows were looked up for reads whose chains are known.

@@ -3,204 +3,204 @@
 //! Seeds come in the order of their bases, and of the rows where they occur. Each joins the chain
 //! that begins nearest before it, if it fits there, or begins one. bwa keeps chains in a [`Tree`]
 //! by where they begin; of two that begin at one position it finds either, by the shape of the
-//! tree. A sorted array does as well until there are two such chains.
+//! tree.
+//!
+//! A seed that is far from a chain's last one does not fit. So seeds are sorted by position, and
+//! cut where two neighbours are too far apart for that: on either side of a cut chains do not
+//! depend on what is on the other. Most of the seeds of a repeat are alone then. The tree is made
+//! for reads alone that have two chains at one position.
 
-use super::filter::WeighedChain;
+use super::{Chain, Chains, ChainsOfRead, Seed};
 use crate::engine::bwa::order::tree::Tree;
 use crate::index::IndexView;
 
 /// Seeds of one chain are no further apart (`max_chain_gap`).
 const GREATEST_GAP: i64 = 10_000;
 
-/// More chains are kept in the tree, which takes a new one in less time. They are the same.
+/// More chains between two cuts are kept in the tree, which takes a new one in less time. They are
+/// the same.
 const MOST_IN_ARRAY: usize = 512;
 
-/// An occurrence of a seed (`mem_seed_t`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Seed {
-    /// First base, in doubled coordinates.
-    pub(crate) reference_start: i64,
-    /// First base, in the read.
-    pub(crate) read_start: i32,
-    pub(crate) length: i32,
-    /// Its length; of long reads, what it scores with the bases around it.
-    pub(crate) score: i32,
-}
-
-impl Seed {
-    /// One past its last base, in doubled coordinates.
-    pub(crate) fn reference_end(&self) -> i64 {
-        self.reference_start + i64::from(self.length)
-    }
-}
-
-/// A chain of seeds that are nearly colinear.
+/// A chain to which seeds may still be added, by their numbers.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Chain {
-    pub(crate) reference_start: i64,
-    pub(crate) sequence: i32,
-    pub(crate) is_alt: bool,
-    pub(crate) count: usize,
-    /// Its first seed among all; the others follow it, once chains are settled.
-    pub(crate) first: usize,
+struct OpenChain {
+    reference_start: i64,
+    sequence: i32,
+    is_alt: bool,
+    count: usize,
+    first: usize,
     last: usize,
 }
 
-/// The chains of one read.
-#[derive(Debug, Default)]
-pub(crate) struct Chains {
-    chains: Vec<Chain>,
-    /// Where they begin, sorted, and their numbers; of use while there is no tree, and once chains
-    /// are settled.
-    order: Vec<(i64, usize)>,
-    /// Whether they are in the worker's tree.
-    in_tree: bool,
-    seeds: Vec<Seed>,
-    /// The next seed of the same chain, if there is one.
-    next: Vec<usize>,
-    /// Share of the read in seeds that occur too often (`frac_rep`).
-    pub(crate) repetitive: f32,
+/// A seed, and the number of the next one of its chain, if there is one.
+#[derive(Debug, Clone, Copy)]
+struct LinkedSeed {
+    seed: Seed,
+    next: usize,
 }
 
-impl Chains {
-    /// So many seeds are room that is kept from read to read.
-    pub(crate) const KEPT_SEEDS: usize = 64;
-    /// Memory of a seed, which may be moved once, and of a chain that it begins.
-    pub(crate) const SEED_BYTES: u64 =
-        (2 * (size_of::<Seed>() + 8) + size_of::<Chain>() + 16) as u64;
+/// What chains of a read depend on but its seeds.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ChainRules<'a> {
+    pub(super) index: IndexView<'a>,
+    /// Bases of the read.
+    pub(super) length: usize,
+    /// Diagonals so far apart are of one chain.
+    pub(super) band: i64,
+}
 
-    pub(crate) fn clear(&mut self) {
-        if self.seeds.capacity() > Self::KEPT_SEEDS {
-            *self = Self::default();
-        }
-        self.chains.clear();
-        self.order.clear();
-        self.in_tree = false;
+impl ChainRules<'_> {
+    /// From a chain's last seed to the furthest that fits: in the read they are not as far apart as
+    /// it is long.
+    fn reach(&self) -> i64 {
+        self.band.max(0).saturating_add(self.length as i64 - 1)
+    }
+}
+
+/// Makes the chains of one read after the other.
+#[derive(Debug, Default)]
+pub(super) struct ChainBuilder {
+    seeds: Vec<LinkedSeed>,
+    /// Where the seeds are, and their numbers.
+    positions: Vec<(i64, usize)>,
+    /// Those between two cuts, or all of the read.
+    open: Vec<OpenChain>,
+    tree: Tree,
+}
+
+impl ChainBuilder {
+    /// Memory of a seed of the read, and of a chain that it begins.
+    pub(super) const SEED_BYTES: u64 =
+        (size_of::<LinkedSeed>() + size_of::<(i64, usize)>() + size_of::<OpenChain>()) as u64;
+
+    /// Begins a read. Of what an earlier one needed more of than `most_seeds` is not kept.
+    pub(super) fn clear(&mut self, most_seeds: usize) {
         self.seeds.clear();
-        self.next.clear();
-        self.repetitive = 0.0;
+        self.seeds.shrink_to(most_seeds);
+        self.positions.clear();
+        self.positions.shrink_to(most_seeds);
+        self.open.clear();
+        self.open.shrink_to(most_seeds);
     }
 
-    /// The chains by where they begin.
-    pub(crate) fn sorted(&self) -> impl Iterator<Item = Chain> {
-        self.order.iter().map(|&(_, number)| self.chains[number])
+    /// Adds the read's next seed.
+    pub(super) fn add(&mut self, seed: Seed) {
+        self.positions.push((seed.reference_start, self.seeds.len()));
+        self.seeds.push(LinkedSeed { seed, next: usize::MAX });
     }
 
-    /// The chain that is the `at`-th by where it begins, and its number.
-    pub(crate) fn at(&self, at: usize) -> (usize, Chain) {
-        let number = self.order[at].1;
-        (number, self.chains[number])
-    }
-
-    /// The chains in the order in which they began.
-    pub(crate) fn begun(&self) -> &[Chain] {
-        &self.chains
-    }
-
-    /// What the filter asks of the chains, by where they begin.
-    pub(crate) fn weighed(&self) -> impl Iterator<Item = WeighedChain> {
-        self.sorted().map(|chain| WeighedChain::of(self.seeds(chain), chain.is_alt))
-    }
-
-    /// The seeds of a chain in order, once chains are settled.
-    pub(crate) fn seeds(&self, chain: Chain) -> &[Seed] {
-        &self.seeds[chain.first..][..chain.count]
-    }
-
-    /// When all seeds are added: sorts chains, and moves the seeds of each chain one after the
-    /// other.
-    pub(crate) fn settle(&mut self, tree: &Tree) {
-        if self.in_tree {
-            self.order.clear();
-            tree.for_each(&mut |reference_start, number| {
-                self.order.push((reference_start, number))
-            });
+    /// Adds the read's chains to `chains`, once it has all its seeds; `repetitive` is its share in
+    /// seeds that occur too often.
+    pub(super) fn build(&mut self, rules: ChainRules<'_>, repetitive: f32, chains: &mut Chains) {
+        let (first_chain, first_seed) = (chains.chains.len(), chains.seeds.len());
+        if !self.build_apart(rules, chains) {
+            chains.chains.truncate(first_chain);
+            chains.seeds.truncate(first_seed);
+            self.build_in_tree(rules, chains);
         }
-        for chain in &mut self.chains {
-            if chain.last - chain.first + 1 == chain.count {
+        let of_read = first_chain..chains.chains.len();
+        chains.reads.push(ChainsOfRead { chains: of_read, repetitive });
+    }
+
+    /// Adds the chains between each two cuts; false if that takes the tree.
+    fn build_apart(&mut self, rules: ChainRules<'_>, chains: &mut Chains) -> bool {
+        let Self { seeds, positions, open, .. } = self;
+        positions.sort_unstable_by_key(|&(position, _)| position);
+        let reach = rules.reach();
+        positions.chunk_by_mut(|&(a, _), &(b, _)| b - a <= reach).all(|between| {
+            open.clear();
+            if let &mut [(_, number)] = between {
+                open.extend(OpenChain::begin(number, seeds, rules.index));
+            } else if !open_all(between, seeds, open, rules) {
+                return false;
+            }
+            open.iter().for_each(|chain| chain.close(seeds, chains));
+            true
+        })
+    }
+
+    /// Adds the chains as bwa does.
+    fn build_in_tree(&mut self, rules: ChainRules<'_>, chains: &mut Chains) {
+        let Self { seeds, open, tree, .. } = self;
+        seeds.iter_mut().for_each(|seed| seed.next = usize::MAX);
+        open.clear();
+        tree.clear();
+        for number in 0..seeds.len() {
+            let Some(chain) = OpenChain::begin(number, seeds, rules.index) else { continue };
+            let nearest = tree.nearest(chain.reference_start);
+            if nearest.is_some_and(|nearest| open[nearest].join(chain, seeds, rules)) {
                 continue;
             }
-            let (mut at, first) = (chain.first, self.seeds.len());
-            for _ in 0..chain.count {
-                self.seeds.push(self.seeds[at]);
-                at = self.next[at];
-            }
-            (chain.first, chain.last) = (first, first + chain.count - 1);
+            tree.insert(chain.reference_start, open.len());
+            open.push(chain);
         }
+        tree.for_each(&mut |_, number| open[number].close(seeds, chains));
+    }
+}
+
+/// The chains, by where they begin, of seeds that may depend on each other; false if that takes the
+/// tree.
+fn open_all(
+    between: &mut [(i64, usize)],
+    seeds: &mut [LinkedSeed],
+    open: &mut Vec<OpenChain>,
+    rules: ChainRules<'_>,
+) -> bool {
+    between.sort_unstable_by_key(|&(_, number)| number);
+    for &mut (position, number) in between {
+        let Some(chain) = OpenChain::begin(number, seeds, rules.index) else { continue };
+        let after = open.partition_point(|chain| chain.reference_start <= position);
+        if let Some(nearest) = open[..after].last_mut() {
+            if nearest.join(chain, seeds, rules) {
+                continue;
+            }
+            if nearest.reference_start == position || open.len() == MOST_IN_ARRAY {
+                return false;
+            }
+        }
+        open.insert(after, chain);
+    }
+    true
+}
+
+impl OpenChain {
+    /// A chain of one seed; `None` if the seed is in two sequences, or across the border of the
+    /// strands.
+    fn begin(number: usize, seeds: &[LinkedSeed], index: IndexView<'_>) -> Option<Self> {
+        let seed = seeds[number].seed;
+        let (sequence, is_alt) = sequence_of(index, seed)?;
+        let reference_start = seed.reference_start;
+        Some(Self { reference_start, sequence, is_alt, count: 1, first: number, last: number })
     }
 
-    /// Adds the next seed. `tree` is the same for all of a read.
-    pub(crate) fn add(&mut self, tree: &mut Tree, index: IndexView<'_>, band: i64, seed: Seed) {
-        let Some((sequence, is_alt)) = sequence_of(index, seed) else { return };
-        let after = self
-            .order
-            .partition_point(|&(reference_start, _)| reference_start <= seed.reference_start);
-        let nearest = if self.in_tree {
-            tree.nearest(seed.reference_start)
-        } else {
-            after.checked_sub(1).map(|at| self.order[at].1)
-        };
-        if let Some(number) = nearest {
-            let strand_start = index.parts.bases as i64;
-            if self.join(number, seed, sequence, [strand_start, band]) {
-                return;
-            }
-            let is_tie = self.chains[number].reference_start == seed.reference_start;
-            if !self.in_tree && (is_tie || self.chains.len() == MOST_IN_ARRAY) {
-                self.plant(tree);
-            }
-        }
-        let at = self.seeds.len();
-        self.push(seed);
-        let (reference_start, count) = (seed.reference_start, 1);
-        if self.in_tree {
-            tree.insert(reference_start, self.chains.len());
-        } else {
-            self.order.insert(after, (reference_start, self.chains.len()));
-        }
-        self.chains.push(Chain { reference_start, sequence, is_alt, count, first: at, last: at });
-    }
-
-    /// Whether the seed joins chain `number`, or is in it.
-    fn join(
-        &mut self,
-        number: usize,
-        seed: Seed,
-        sequence: i32,
-        [strand_start, band]: [i64; 2],
-    ) -> bool {
-        let chain = &mut self.chains[number];
-        if chain.sequence != sequence {
+    /// Whether the seed that alone is chain `other` joins this one, or is in it.
+    fn join(&mut self, other: Self, seeds: &mut [LinkedSeed], rules: ChainRules<'_>) -> bool {
+        if self.sequence != other.sequence {
             return false;
         }
-        let [first, last] = [chain.first, chain.last].map(|at| self.seeds[at]);
-        match fit(first, last, seed, strand_start, band) {
+        let [first, last, seed] =
+            [self.first, self.last, other.first].map(|number| seeds[number].seed);
+        match fit(first, last, seed, rules.index.parts.bases as i64, rules.band) {
             Fit::Contained => true,
             Fit::Appended => {
-                self.next[chain.last] = self.seeds.len();
-                chain.last = self.seeds.len();
-                chain.count += 1;
-                self.push(seed);
+                seeds[self.last].next = other.first;
+                self.last = other.first;
+                self.count += 1;
                 true
             }
             Fit::Apart => false,
         }
     }
 
-    /// From now on the nearest chain is found by the tree. So far it would have found the same, so
-    /// all chains go in, in the order in which they began.
-    fn plant(&mut self, tree: &mut Tree) {
-        tree.clear();
-        for (number, chain) in self.chains.iter().enumerate() {
-            tree.insert(chain.reference_start, number);
+    /// Adds it, with its seeds, to `chains`.
+    fn close(&self, seeds: &[LinkedSeed], chains: &mut Chains) {
+        let (Self { sequence, is_alt, count, .. }, first) = (*self, chains.seeds.len());
+        chains.chains.push(Chain { sequence, is_alt, count, first });
+        let mut number = self.first;
+        while let Some(&LinkedSeed { seed, next }) = seeds.get(number) {
+            chains.seeds.push(seed);
+            number = next;
         }
-        self.order.clear();
-        self.in_tree = true;
-    }
-
-    fn push(&mut self, seed: Seed) {
-        self.seeds.push(seed);
-        self.next.push(usize::MAX);
     }
 }
 
@@ -257,10 +257,11 @@ fn sequence_of(index: IndexView<'_>, seed: Seed) -> Option<(i32, bool)> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::index::Sequence;
     use crate::index::test_view::{SEQUENCES, view_of};
+    use proptest::prelude::*;
 
     /// A seed by reference start, read start and length.
     fn seed([reference_start, read_start, length]: [i64; 3]) -> Seed {
@@ -268,10 +269,20 @@ mod tests {
         Seed { reference_start, read_start, length, score: length }
     }
 
-    fn chains_of(sequences: &[Sequence], band: i64, seeds: &[[i64; 3]]) -> Chains {
-        let (mut chains, mut tree) = (Chains::default(), Tree::default());
-        seeds.iter().for_each(|&of| chains.add(&mut tree, view_of(sequences), band, seed(of)));
-        chains.settle(&tree);
+    fn builder_of(seeds: &[[i64; 3]]) -> ChainBuilder {
+        let mut builder = ChainBuilder::default();
+        seeds.iter().for_each(|&of| builder.add(seed(of)));
+        builder
+    }
+
+    fn rules(sequences: &[Sequence], band: i64) -> ChainRules<'_> {
+        ChainRules { index: view_of(sequences), length: 100, band }
+    }
+
+    /// The chains of a read of 100 bases with these seeds.
+    pub(crate) fn chains_of(sequences: &[Sequence], band: i64, seeds: &[[i64; 3]]) -> Chains {
+        let mut chains = Chains::default();
+        builder_of(seeds).build(rules(sequences, band), 0.0, &mut chains);
         chains
     }
 
@@ -280,7 +291,9 @@ mod tests {
         let long = [Sequence { start: 0, end: 50_000, is_alt: false }];
         let t = |sequences: &[Sequence], band, seeds: &[[i64; 3]], expected: &[&[usize]]| {
             let chains = chains_of(sequences, band, seeds);
-            let found: Vec<_> = chains.sorted().map(|chain| chains.seeds(chain).to_vec()).collect();
+            let of_read = chains.last().unwrap();
+            let found: Vec<_> =
+                of_read.chains.iter().map(|chain| of_read.seeds(chain).to_vec()).collect();
             let seeds_of = |numbers: &&[usize]| numbers.iter().map(|&n| seed(seeds[n])).collect();
             let expected: Vec<Vec<_>> = expected.iter().map(seeds_of).collect();
             assert_eq!(found, expected, "{seeds:?}");
@@ -292,6 +305,9 @@ mod tests {
         three(&[[340, 0, 20], [390, 40, 20]], &[&[0, 1]]);
         three(&[[340, 0, 20], [369, 40, 20]], &[&[0], &[1]]);
         three(&[[340, 0, 20], [391, 40, 20]], &[&[0], &[1]]);
+        // As far apart as seeds of one read and one chain can be.
+        three(&[[340, 0, 1], [449, 99, 1]], &[&[0, 1]]);
+        three(&[[340, 0, 100], [439, 0, 1]], &[&[0]]);
         // Within what the chain spans, up to both ends, and one base further.
         three(&[[340, 0, 40], [340, 0, 40], [350, 10, 30]], &[&[0]]);
         three(&[[340, 0, 40], [350, 10, 31]], &[&[0, 1]]);
@@ -316,5 +332,24 @@ mod tests {
         // The greatest gap.
         t(&long, 20_000, &[[100, 0, 20], [10_119, 50, 20]], &[&[0, 1]]);
         t(&long, 20_000, &[[100, 0, 20], [10_120, 50, 20]], &[&[0], &[1]]);
+    }
+
+    proptest! {
+        /// Most of what is generated needs no tree.
+        #[test]
+        fn seeds_that_are_cut_apart_make_the_chains_of_the_tree(
+            mut seeds in proptest::collection::vec((0_i64..80, 1_i64..21, 0_i64..1400), 0..40),
+            band in -1_i64..60,
+        ) {
+            seeds.sort_unstable();
+            let seeds: Vec<_> = seeds.iter().map(|&(read, length, at)| [at, read, length]).collect();
+            let (mut builder, rules) = (builder_of(&seeds), rules(&SEQUENCES, band));
+            let [mut apart, mut in_tree] = [(); 2].map(|()| Chains::default());
+            if builder.build_apart(rules, &mut apart) {
+                builder.build_in_tree(rules, &mut in_tree);
+                prop_assert_eq!(apart.chains, in_tree.chains);
+                prop_assert_eq!(apart.seeds, in_tree.seeds);
+            }
+        }
     }
 }

@@ -4,7 +4,7 @@
 //! dropped if it is much lighter, but of each chain that is kept the first that overlaps it so is
 //! kept too. Which of two chains of one weight comes first is as [`introsort`] leaves it.
 
-use super::build::Seed;
+use super::Seed;
 use crate::engine::bwa::order::introsort::introsort;
 use crate::engine::bwa::settings::FilterOptions;
 

@@ -10,7 +10,7 @@ use super::super::local::dispatch::{Kernels, ScoreWidth};
 use super::super::local::kernel::{FullWindow, Scores, SequencePair};
 use super::super::local::parts::MatrixParts;
 use super::super::settings::Settings;
-use super::build::Seed;
+use super::Seed;
 
 /// Seeds, and parts around them, of so many bases are taken as they are.
 const LONG_BASES: i64 = 200;

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::build::{Chains, Seed};
-use crate::engine::bwa::order::tree::Tree;
+use super::build::{ChainBuilder, ChainRules};
+use super::{Chains, Seed};
 use crate::engine::bwa::seed::SeedInterval;
 use crate::engine::bwa::settings::Settings;
 use crate::index::IndexView;
@@ -46,8 +46,8 @@ pub(crate) struct ChainLimits {
 #[derive(Debug, Default)]
 pub(crate) struct Occurrences {
     searches: Vec<Locate>,
-    /// Chains of one read at a time.
-    tree: Tree,
+    /// Of one read at a time.
+    builder: ChainBuilder,
 }
 
 impl Occurrences {
@@ -55,8 +55,10 @@ impl Occurrences {
     const MOST: u64 = 4000;
     /// Rows that a batch may have looked up together, ten times what batches have mostly.
     pub(crate) const MOST_TOGETHER: u64 = 1 << 16;
-    /// Memory of a row that is looked up.
-    pub(crate) const ROW_BYTES: u64 = size_of::<Locate>() as u64;
+    /// Memory of a row that is looked up, of the seed that it becomes, and of the chain that this
+    /// begins.
+    pub(crate) const ROW_BYTES: u64 =
+        size_of::<Locate>() as u64 + ChainBuilder::SEED_BYTES + Chains::SEED_BYTES;
 
     pub(crate) fn clear(&mut self) {
         self.searches.clear();
@@ -95,8 +97,8 @@ impl Occurrences {
         lockstep::run(&mut self.searches, rows, active);
     }
 
-    /// Makes the chains of the next read, in the order in which they were added; its diagonal
-    /// begins at `position`.
+    /// Makes the chains of the next read, in the order in which they were added, and adds them to
+    /// `chains`; its diagonal begins at `position`.
     pub(crate) fn chain(
         &mut self,
         next: &mut usize,
@@ -105,17 +107,15 @@ impl Occurrences {
         limits: ChainLimits,
         chains: &mut Chains,
     ) {
-        let Self { searches, tree } = self;
-        chains.clear();
-        chains.repetitive = repetitive(read.seeds, read.length, limits.most_occurrences);
+        let Self { searches, builder } = self;
+        builder.clear(Self::MOST_TOGETHER as usize);
         let (first, mut lookups) = (*next, lookups(read.seeds, limits));
         for seed in read.seeds {
             let (read_start, length) =
                 (seed.bases[0] as i32, (seed.bases[1] - seed.bases[0]) as i32);
             let mut add = |position: u64| {
                 let reference_start = position as i64;
-                let placed = Seed { reference_start, read_start, length, score: length };
-                chains.add(tree, index, limits.band, placed);
+                builder.add(Seed { reference_start, read_start, length, score: length });
             };
             let Some((_, lookup)) = seed.rows.and_then(|_| lookups.next()) else {
                 add(read.position + seed.bases[0] as u64);
@@ -125,7 +125,9 @@ impl Occurrences {
             places.iter().for_each(|search| add(search.position));
             *next = (*next).max(first + lookup.places.end);
         }
-        chains.settle(tree);
+        let repetitive = repetitive(read.seeds, read.length, limits.most_occurrences);
+        let rules = ChainRules { index, length: read.length, band: limits.band };
+        builder.build(rules, repetitive, chains);
     }
 }
 

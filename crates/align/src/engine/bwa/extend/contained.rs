@@ -1,6 +1,6 @@
 //! Whether a seed need not be extended, as it is in a region that was found before.
 
-use super::super::chain::build::Seed;
+use super::super::chain::Seed;
 use super::super::settings::Settings;
 use super::ExtendedSeed;
 use super::window::longest_gap;

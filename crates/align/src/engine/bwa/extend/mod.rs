@@ -24,9 +24,9 @@ use flanks::{Flanks, FoundFlank};
 use seed_extension::{NextFlank, SeedExtension};
 use window::window;
 
-use super::chain::build::{Chains, Seed};
 use super::chain::filter::Filter;
 use super::chain::long_reads::LongReads;
+use super::chain::{ReadChains, Seed};
 use super::cigar::Tracer;
 use super::context::Context;
 use super::regions::Region;
@@ -154,7 +154,7 @@ impl Extender {
         &mut self,
         number: usize,
         codes: impl FnOnce(&mut Vec<u8>),
-        chains: &Chains,
+        chains: ReadChains<'_>,
         known: Option<KnownChain>,
         context: Context<'_>,
     ) {
@@ -166,7 +166,7 @@ impl Extender {
         let codes = start..self.codes.len();
         let settings = context.settings;
         for chosen in self.filter.choose(chains.weighed(), &settings.filter) {
-            let (at, chain) = chains.at(chosen.number);
+            let chain = &chains.chains[chosen.number];
             let start = self.seeds.len();
             self.seeds.extend_from_slice(chains.seeds(chain));
             self.chains.push(KeptChain {
@@ -176,7 +176,7 @@ impl Extender {
                 window: [0; 2],
                 // Seeds of a later chain may be in a region found before.
                 known: known
-                    .filter(|known| known.chain == at && self.chains.len() == first)
+                    .filter(|known| known.chain == chosen.number && self.chains.len() == first)
                     .map(|known| known.extended),
                 ahead: None,
             });

@@ -1,6 +1,6 @@
 //! The extension of one seed: where it is, and the region so far.
 
-use super::super::chain::build::Seed;
+use super::super::chain::Seed;
 use super::super::settings::Settings;
 use super::ExtendedSeed;
 use super::flank::Extension;

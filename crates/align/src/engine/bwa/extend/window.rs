@@ -1,6 +1,6 @@
 //! The part of the reference that the seeds of a chain are extended over.
 
-use super::super::chain::build::Seed;
+use super::super::chain::Seed;
 use super::super::float::truncated;
 use super::super::reference::Reference;
 use super::super::settings::Settings;

@@ -8,7 +8,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use super::super::chain::build::Seed;
+use super::super::chain::Seed;
 use super::super::chain::filter::ChosenChain;
 use super::super::regions;
 

@@ -16,7 +16,7 @@ use std::ptr;
 
 use bwa_mem3_sys as sys;
 
-use super::chain::build::Seed;
+use super::chain::Seed;
 use super::chain::filter::Filter;
 use super::chain::long_reads::LongReads;
 use super::context::Context;
@@ -173,7 +173,7 @@ pub(super) fn own_chains(
             let codes = &codes[number];
             let least = long_reads.least_score(codes.len(), context.settings);
             for chosen in filter.choose(chains.weighed(), &context.settings.filter) {
-                let (_, chain) = chains.at(chosen.number);
+                let chain = &chains.chains[chosen.number];
                 let mut seeds = Vec::new();
                 match least {
                     Some(least) => {
@@ -182,7 +182,7 @@ pub(super) fn own_chains(
                     None => seeds.extend_from_slice(chains.seeds(chain)),
                 }
                 all[number].push(FilteredChain {
-                    place: chain.reference_start,
+                    place: chains.seeds(chain)[0].reference_start,
                     sequence: chain.sequence,
                     bits: LibraryChain::bits(chosen, chain.is_alt),
                     repetitive: chains.repetitive,
