@@ -342,7 +342,8 @@ pub(crate) mod tests {
             band in -1_i64..60,
         ) {
             seeds.sort_unstable();
-            let seeds: Vec<_> = seeds.iter().map(|&(read, length, at)| [at, read, length]).collect();
+            let seeds = seeds.into_iter().map(|(read, length, at)| [at, read, length]);
+            let seeds: Vec<_> = seeds.collect();
             let (mut builder, rules) = (builder_of(&seeds), rules(&SEQUENCES, band));
             let [mut apart, mut in_tree] = [(); 2].map(|()| Chains::default());
             if builder.build_apart(rules, &mut apart) {

@@ -39,7 +39,11 @@ pub(super) fn inner_band([bases, clip, band]: [i32; 3], settings: &Settings) -> 
     let most = settings.best_score();
     let longest = |open: i32, extend: i32| {
         let gain = bases.saturating_mul(most) + clip - open;
-        (f64::from(gain) / f64::from(extend) + 1.0) as i32
+        // By default without a division.
+        match extend {
+            1 => gain.saturating_add(1),
+            _ => (f64::from(gain) / f64::from(extend) + 1.0) as i32,
+        }
     };
     let insertion = longest(gaps.open_insertion, gaps.extend_insertion).max(1);
     let deletion = longest(gaps.open_deletion, gaps.extend_deletion).max(1);

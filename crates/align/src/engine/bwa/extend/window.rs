@@ -10,7 +10,12 @@ use super::super::settings::Settings;
 pub(super) fn longest_gap(bases: i32, settings: &Settings) -> i32 {
     let gaps = &settings.gaps;
     let longest = |open: i32, extend: i32| {
-        truncated(f64::from(bases * settings.matching - open) / f64::from(extend) + 1.0)
+        let gain = bases * settings.matching - open;
+        // By default without a division.
+        match extend {
+            1 => gain + 1,
+            _ => truncated(f64::from(gain) / f64::from(extend) + 1.0),
+        }
     };
     let deletion = longest(gaps.open_deletion, gaps.extend_deletion);
     let insertion = longest(gaps.open_insertion, gaps.extend_insertion);
