@@ -24,9 +24,9 @@ use crate::same_file::refuse_same_file;
 /// Arguments of `seqloom index`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  seqloom index ref.fa.gz\n\nWrites PREFIX.pac, PREFIX.ann, \
-    PREFIX.amb (as `bwa index`), PREFIX.bwt.2bit.64 (as `bwa-mem2 index`), PREFIX.fast and \
-    PREFIX.tsa, and REF.fai and REF's .dict where they are missing. A run that is stopped leaves \
-    none of them, and starts anew when it is run again.")]
+    PREFIX.amb (as `bwa index`), PREFIX.bwt.2bit.64 (as `bwa-mem2 index`), PREFIX.fast, \
+    PREFIX.tsa where `align` takes no more memory with it, and REF.fai and REF's .dict where they \
+    are missing. A run that is stopped leaves none of them, and starts anew when it is run again.")]
 pub(crate) struct IndexArguments {
     /// Reference, FASTA, plain, gzip or zstd
     #[arg(value_name = "REF")]

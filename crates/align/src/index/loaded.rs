@@ -54,6 +54,7 @@ struct Samples {
     low: Vec<u32>,
     high: Vec<u8>,
     shift: u32,
+    row_stride_log2: u32,
     /// Why they are not those of `PREFIX.tsa`, which is there.
     unused: Option<TableError>,
 }
@@ -117,6 +118,7 @@ impl Loaded {
             samples_low: &self.samples.low,
             samples_high: &self.samples.high,
             sample_shift: self.samples.shift,
+            row_stride_log2: self.samples.row_stride_log2,
             packed: &self.packed,
         }
     }
@@ -160,7 +162,7 @@ impl Rows {
         let every = SampledRows::Every(layout.stride_log2);
         let (sampled, samples, unused) = match of_text {
             Ok(TextSamples { words, low, high, shift }) => {
-                let samples = Samples { low, high, shift, unused: None };
+                let samples = Samples { low, high, shift, row_stride_log2: u32::MAX, unused: None };
                 (SampledRows::marked(words), Some(samples), None)
             }
             Err(TableError::Missing(_)) => (every, None, None),
@@ -179,7 +181,8 @@ impl Rows {
             None => {
                 let high = body.take(high_count)?;
                 body.parts.skip(count - high_count);
-                Samples { low: body.take(count)?, high, shift: 0, unused }
+                let row_stride_log2 = layout.stride_log2.into();
+                Samples { low: body.take(count)?, high, shift: 0, row_stride_log2, unused }
             }
         };
         Ok(Self { blocks, superblocks, samples })

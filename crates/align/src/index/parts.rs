@@ -51,6 +51,8 @@ pub struct IndexParts<'a> {
     pub samples_high: &'a [u8],
     /// See `samples_low`.
     pub sample_shift: u32,
+    /// Log2 of the distance of sampled rows; `u32::MAX` where blocks alone say which they are.
+    pub row_stride_log2: u32,
     /// Forward strand, four bases a byte, the first in the highest bits.
     pub packed: &'a [u8],
 }

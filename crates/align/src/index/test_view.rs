@@ -13,6 +13,7 @@ pub(crate) fn view_of(sequences: &[Sequence]) -> IndexView<'_> {
         samples_low: &[],
         samples_high: &[],
         sample_shift: 0,
+        row_stride_log2: 0,
         packed: &[],
     };
     IndexView { parts, sequences }

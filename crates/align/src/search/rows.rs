@@ -251,6 +251,11 @@ impl<'a> Rows<'a> {
         let base = (c + 2 * g + 3 * t) as usize & 3;
         walk.at = self.preceding(base, row);
         walk.steps += 1;
+        // Then its block need not be fetched.
+        let stride_log2 = self.parts.row_stride_log2;
+        if walk.at.trailing_zeros() >= stride_log2 {
+            walk.at = SAMPLE | walk.at >> stride_log2;
+        }
         Step::Base(base)
     }
 

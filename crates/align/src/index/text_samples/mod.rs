@@ -5,9 +5,10 @@
 //! with distance `d`, all that are multiples of `4 d`, and those multiples of `d` at which, or less
 //! than `d` after which, there are bases that occur twice in `T` (the flags of `PREFIX.fast`).
 //! Nearly all rows that are looked up are of such places, and have `(d - 1) / 2` bases to go. `d`
-//! is `s / 2`, or `s` where there would be more samples than in `.bwt.2bit.64`: they never take
-//! more memory. Each block of rows says which of its rows are sampled. Sampling in the order of the
-//! text is Ferragina's and Manzini's (2000, doi:10.1109/SFCS.2000.892127).
+//! is `s / 2`; where there would be more samples than in `.bwt.2bit.64`, as in a genome of 3 Gbp,
+//! there is no such file: they never take more memory, and with a larger `d` gain nothing. Each
+//! block of rows says which of its rows are sampled. Sampling in the order of the text is
+//! Ferragina's and Manzini's (2000, doi:10.1109/SFCS.2000.892127).
 //!
 //! The file, little-endian:
 //!

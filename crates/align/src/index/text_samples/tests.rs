@@ -63,21 +63,22 @@ proptest! {
     ) {
         let folder = tempfile::tempdir().unwrap();
         let prefix = indexed(folder.path(), &codes, stride_log2);
+        let path = IndexPaths::new(&prefix).text_samples();
+        let rows = ((2 * codes.len() + 1) >> stride_log2) + 1;
+        let expected = expected(&codes, 1 << (stride_log2 - 1));
+        let count = expected.iter().filter(|&&it| it).count();
+        prop_assert_eq!(path.exists(), count <= rows);
+        prop_assume!(path.exists());
         let with = loaded(&prefix);
         prop_assert!(with.text_samples_unused().is_none());
-        let distance = 1_usize << with.parts().sample_shift;
-        let stride = 1_usize << stride_log2;
-        let rows = (2 * codes.len() + 1) / stride + 1;
-        let count = |distance| expected(&codes, distance).iter().filter(|&&it| it).count();
-        prop_assert_eq!(distance, if count(stride / 2) <= rows { stride / 2 } else { stride });
-        prop_assert_eq!(with.parts().samples_low.len(), count(distance));
+        prop_assert_eq!(with.parts().sample_shift, u32::from(stride_log2) - 1);
+        prop_assert_eq!(with.parts().samples_low.len(), count);
         let places = places(&with);
-        let expected = expected(&codes, distance);
         for &(place, is_sampled) in &places {
             prop_assert_eq!(is_sampled, expected[place as usize], "{}", place);
         }
         // Every place is found once, and as without the file.
-        fs::remove_file(IndexPaths::new(&prefix).text_samples()).unwrap();
+        fs::remove_file(path).unwrap();
         let without = loaded(&prefix);
         let found =
             |places: Vec<(u64, bool)>| -> Vec<u64> { places.into_iter().map(|it| it.0).collect() };
@@ -110,8 +111,12 @@ fn refusal(prefix: &Path) -> String {
 #[test]
 fn a_file_that_does_not_fit_is_not_used() {
     let folder = tempfile::tempdir().unwrap();
-    let codes: Vec<u8> =
-        (0..700_u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 30) as u8).collect();
+    let mut state = 1_u64;
+    let codes = std::iter::repeat_with(|| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 62) as u8
+    });
+    let codes: Vec<u8> = codes.take(700).collect();
     let prefix = indexed(folder.path(), &codes, 3);
     let path = IndexPaths::new(&prefix).text_samples();
     let whole = fs::read(&path).unwrap();

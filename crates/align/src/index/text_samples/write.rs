@@ -29,17 +29,14 @@ pub(crate) struct Sampling {
 }
 
 impl Sampling {
-    /// For an index of which rows have their places too. `None` where all have.
+    /// For an index of which rows have their places too. `None` where all have, or these take less
+    /// memory.
     pub(in super::super) fn new(layout: Layout, repeats: Repeats) -> Option<Self> {
-        let stride_log2 = u32::from(layout.stride_log2);
-        let distance_log2 = stride_log2.checked_sub(1)?;
+        let distance_log2 = u32::from(layout.stride_log2).checked_sub(1)?;
         let mut sampling = Self { layout, repeats, distance_log2, samples: 0 };
         sampling.samples = sampling.count();
-        if sampling.samples * sample_bytes(layout, distance_log2) > layout.samples_bytes() {
-            sampling.distance_log2 = stride_log2;
-            sampling.samples = sampling.count();
-        }
-        Some(sampling)
+        let bytes = sampling.samples * sample_bytes(layout, distance_log2);
+        (bytes <= layout.samples_bytes()).then_some(sampling)
     }
 
     fn count(&self) -> u64 {
@@ -133,7 +130,7 @@ pub(crate) struct TextSampleWriter {
 
 impl TextSampleWriter {
     /// A writer of `path` that has written nothing yet, for the reference that `table` is of.
-    /// `None` where every row has its place.
+    /// `None` where there are to be no such samples.
     ///
     /// # Errors
     /// When the file cannot be made.
