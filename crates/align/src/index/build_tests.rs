@@ -317,14 +317,14 @@ fn memory_is_announced_and_the_limit_kept() {
     built_with(&fasta, &fasta, &options).unwrap();
 }
 
-/// Bases that repeat themselves here and there, and not so often that there is no `.tsa`.
-fn repetitive(bases: usize) -> Vec<u8> {
+/// Bases that repeat themselves: before one in `rarity` are 300 of others.
+fn repetitive(bases: usize, rarity: u64) -> Vec<u8> {
     let mut state = 1_u64;
     let mut text = b">a some\n".to_vec();
     while text.len() < bases {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         let copied = (state >> 33) as usize % text.len().max(1);
-        if (state >> 20).is_multiple_of(4096) && copied > 8 && text.len() - copied > 300 {
+        if (state >> 20).is_multiple_of(rarity) && copied > 8 && text.len() - copied > 300 {
             text.extend_from_within(copied..copied + 300);
         } else {
             text.push(b"ACGT"[(state >> 62) as usize]);
@@ -336,8 +336,14 @@ fn repetitive(bases: usize) -> Vec<u8> {
 
 #[test]
 fn less_memory_means_blocks_and_the_same_files() {
+    // With and without samples of the text.
+    assert_blocks_make_the_same_files(4096, true);
+    assert_blocks_make_the_same_files(512, false);
+}
+
+fn assert_blocks_make_the_same_files(rarity: u64, has_text_samples: bool) {
     let folder = tempfile::tempdir().unwrap();
-    let fasta = written(folder.path(), "x.fa", &repetitive(5_000_000));
+    let fasta = written(folder.path(), "x.fa", &repetitive(5_000_000, rarity));
     let whole = folder.path().join("whole");
     let options = BuildOptions { with_0123: true, ..BuildOptions::default() };
     assert_eq!(plan(&fasta, &options, &silent).unwrap().method, Method::OnePiece);
@@ -360,14 +366,18 @@ fn less_memory_means_blocks_and_the_same_files() {
         assert!(planned.memory_bytes_needed <= limit);
         let blocks = folder.path().join("blocks");
         build(planned, &blocks, &silent).unwrap();
-        for suffix in ["bwt.2bit.64", "pac", "ann", "amb", "fast", "tsa", "0123"] {
+        let text_samples = has_text_samples.then_some("tsa");
+        assert_eq!(IndexPaths::new(&blocks).text_samples().exists(), has_text_samples);
+        let suffixes = ["bwt.2bit.64", "pac", "ann", "amb", "fast", "0123"];
+        for suffix in suffixes.into_iter().chain(text_samples) {
             let read = |prefix: &Path| fs::read(IndexPaths::new(prefix).with(suffix)).unwrap();
             assert!(read(&whole) == read(&blocks), "-m {limit} -t {threads}: .{suffix} differs");
         }
         check(&blocks).unwrap();
     }
     assert!(most_passes > 8, "{most_passes}");
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 15, "files are left");
+    let files = 13 + 2 * usize::from(has_text_samples);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), files, "files are left");
 }
 
 #[test]

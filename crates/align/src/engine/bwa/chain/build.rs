@@ -7,8 +7,8 @@
 //!
 //! A seed that is far from a chain's last one does not fit. So seeds are sorted by position, and
 //! cut where two neighbours are too far apart for that: on either side of a cut chains do not
-//! depend on what is on the other. Most of the seeds of a repeat are alone then. The tree is made
-//! for reads alone that have two chains at one position.
+//! depend on what is on the other. Most of the seeds of a repeat are alone then. Only a read with
+//! two chains at one position, or with very many between two cuts, needs the tree, for all of them.
 
 use super::{Chain, Chains, ChainsOfRead, Seed};
 use crate::engine::bwa::order::tree::Tree;
@@ -17,8 +17,8 @@ use crate::index::IndexView;
 /// Seeds of one chain are no further apart (`max_chain_gap`).
 const GREATEST_GAP: i64 = 10_000;
 
-/// More chains between two cuts are kept in the tree, which takes a new one in less time. They are
-/// the same.
+/// With more chains between two cuts all of the read's are made in the tree, which takes a new one
+/// in less time. They are the same.
 const MOST_IN_ARRAY: usize = 512;
 
 /// A chain to which seeds may still be added, by their numbers.
