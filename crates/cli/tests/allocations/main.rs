@@ -2,7 +2,7 @@
 //! batches with twice the reads in each allocates hardly more often. The allocator of this program
 //! counts.
 //!
-//! So does the certified path, whose engine's library is not counted.
+//! So it is with regions, by the certified path and without it.
 //!
 //! The flow is that of `seqloom align`, stage by stage, with the engine that does not align (which
 //! allocates per batch): ingest, duplicates, sorting, BAM.

@@ -46,19 +46,18 @@ impl CertifiedPath {
         let packed_reads = std::mem::take(&mut scratch.reads);
         let unplaced =
             scratch.verdicts.iter().enumerate().filter(|&(_, &v)| v == CertifiedOutcome::Unplaced);
-        let mut searches: Vec<_> =
-            unplaced.map(|(i, _)| UniqueSegmentSearch::new(&packed_reads[i], i, attempt)).collect();
+        let mut searches = Vec::with_capacity(scratch.verdicts.len());
+        searches
+            .extend(unplaced.map(|(i, _)| UniqueSegmentSearch::new(&packed_reads[i], i, attempt)));
         lockstep::run(&mut searches, &search_index, &mut scratch.active);
         let genome = Genome { packed: index.parts.packed, bases: index.parts.bases };
-        let found: Vec<_> = searches
-            .iter()
-            .filter_map(|search| {
-                let spot = spot(index, search.position()?, packed_reads[search.number].len())?;
-                genome.prefetch(spot.position, packed_reads[search.number].len());
-                prefetch::prefetch(self.table.repeats().entry(spot.position));
-                Some((search.number, spot))
-            })
-            .collect();
+        let mut found = Vec::with_capacity(searches.len());
+        found.extend(searches.iter().filter_map(|search| {
+            let spot = spot(index, search.position()?, packed_reads[search.number].len())?;
+            genome.prefetch(spot.position, packed_reads[search.number].len());
+            prefetch::prefetch(self.table.repeats().entry(spot.position));
+            Some((search.number, spot))
+        }));
         for (number, spot) in found {
             self.take_position(&packed_reads[number], (number, spot), genome, scratch);
         }

@@ -38,7 +38,6 @@ impl FlankStart {
 struct WaitingFlank {
     /// Number of the seed's extension.
     of: usize,
-    key: SortKey,
     query: Range<usize>,
     target: Range<usize>,
     seed_score: i32,
@@ -49,11 +48,19 @@ struct WaitingFlank {
     is_right: bool,
 }
 
-/// Flanks that are alike by this share a kernel call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// By what flanks are sorted: those that are alike share a kernel call.
+#[derive(Debug, Clone, Copy)]
 struct SortKey {
     kind: KernelKind,
-    columns: usize,
+    columns: u32,
+    /// The flank's number.
+    flank: u32,
+}
+
+impl SortKey {
+    fn order(&self) -> u64 {
+        (self.kind as u64) << 32 | u64::from(self.columns)
+    }
 }
 
 /// What a flank comes to.
@@ -66,14 +73,21 @@ pub(super) struct FoundFlank {
     pub(super) extension: Option<(Extension, i32)>,
 }
 
-/// The flanks that wait.
+/// Flanks that wait.
+#[derive(Debug, Default)]
+struct WaitingFlanks {
+    codes: Vec<u8>,
+    flanks: Vec<WaitingFlank>,
+    keys: Vec<SortKey>,
+}
+
+/// The flanks of the extensions.
 #[derive(Debug, Default)]
 pub(super) struct Flanks {
-    codes: Vec<u8>,
-    waiting: Vec<WaitingFlank>,
+    waiting: WaitingFlanks,
+    /// Those that wait on, as they are moved.
+    left_over: WaitingFlanks,
     found: Vec<Extension>,
-    /// Codes, as they are moved.
-    kept_codes: Vec<u8>,
 }
 
 impl Flanks {
@@ -87,32 +101,24 @@ impl Flanks {
         query: impl FnOnce(&mut Vec<u8>),
         target: impl FnOnce(&mut Vec<u8>),
     ) -> Option<FoundFlank> {
-        let first = self.codes.len();
-        query(&mut self.codes);
-        let middle = self.codes.len();
-        target(&mut self.codes);
-        let (query, target) = (first..middle, middle..self.codes.len());
+        let WaitingFlanks { codes, flanks, keys } = &mut self.waiting;
+        let first = codes.len();
+        query(codes);
+        let middle = codes.len();
+        target(codes);
+        let (query, target) = (first..middle, middle..codes.len());
         let FlankStart { seed_score, clip, band, is_right } = start;
         let inner_band = inner_band([query.len() as i32, clip, band], settings);
-        let [bases, reference] = [query.clone(), target.clone()].map(|range| &self.codes[range]);
-        let flank = Flank { query: bases, target: reference, seed_score, band: inner_band };
+        let waiting =
+            WaitingFlank { of, query, target, seed_score, clip, band, inner_band, is_right };
+        let flank = waiting.flank(codes);
         if let Some(extension) = decided(&flank, band, settings) {
-            self.codes.truncate(first);
+            codes.truncate(first);
             return Some(FoundFlank { of, extension: Some((extension, band)) });
         }
-        let (kind, columns) = (KernelKind::of(&flank, settings), bases.len());
-        let key = SortKey { kind, columns };
-        self.waiting.push(WaitingFlank {
-            of,
-            key,
-            query,
-            target,
-            seed_score,
-            clip,
-            band,
-            inner_band,
-            is_right,
-        });
+        let (kind, columns) = (KernelKind::of(&flank, settings), flank.query.len() as u32);
+        keys.push(SortKey { kind, columns, flank: flanks.len() as u32 });
+        flanks.push(waiting);
         None
     }
 
@@ -124,57 +130,67 @@ impl Flanks {
         settings: &Settings,
         take: &mut impl FnMut(FoundFlank),
     ) -> bool {
-        let mut waiting = std::mem::take(&mut self.waiting);
-        waiting.sort_unstable_by_key(|flank| flank.key);
-        let kinds = || waiting.chunk_by(|a, b| a.key.kind == b.key.kind);
-        let is_one_full = kinds().any(|some| some.len() >= kernels.lanes(some[0].key.kind));
+        let Self { waiting, left_over, found } = self;
+        waiting.keys.sort_unstable_by_key(SortKey::order);
+        let has_some = !waiting.keys.is_empty();
+        let kinds = || waiting.keys.chunk_by(|a, b| a.kind == b.kind);
+        let is_one_full = kinds().any(|some| some.len() >= kernels.lanes(some[0].kind));
         for some in kinds() {
-            let lanes = kernels.lanes(some[0].key.kind);
+            let lanes = kernels.lanes(some[0].kind);
             // Those that are left over are the ones that end first.
-            let (left_over, now) = some.split_at(if is_one_full { some.len() % lanes } else { 0 });
+            let (last, now) = some.split_at(if is_one_full { some.len() % lanes } else { 0 });
             for some in now.rchunks(lanes) {
-                self.extend_together(some, kernels, settings, take);
+                waiting.extend_together(some, kernels, settings, found, take);
             }
-            self.waiting.extend_from_slice(left_over);
+            last.iter().for_each(|&key| left_over.take(key, waiting));
         }
-        self.drop_codes_of_others();
-        !waiting.is_empty()
+        std::mem::swap(waiting, left_over);
+        left_over.clear();
+        has_some
+    }
+}
+
+impl WaitingFlanks {
+    fn clear(&mut self) {
+        self.codes.clear();
+        self.flanks.clear();
+        self.keys.clear();
     }
 
+    /// Takes a flank of others.
+    fn take(&mut self, key: SortKey, others: &Self) {
+        let mut flank = others.flanks[key.flank as usize].clone();
+        for range in [&mut flank.query, &mut flank.target] {
+            let start = self.codes.len();
+            self.codes.extend_from_slice(&others.codes[range.clone()]);
+            *range = start..self.codes.len();
+        }
+        self.keys.push(SortKey { flank: self.flanks.len() as u32, ..key });
+        self.flanks.push(flank);
+    }
+
+    /// Extends over flanks of one kind, as many as there are lanes at most.
     fn extend_together(
-        &mut self,
-        some: &[WaitingFlank],
+        &self,
+        some: &[SortKey],
         kernels: &mut Kernels,
         settings: &Settings,
+        found: &mut Vec<Extension>,
         take: &mut impl FnMut(FoundFlank),
     ) {
-        let Self { codes, found, .. } = self;
-        let kind = some[0].key.kind;
+        let (codes, kind) = (&self.codes, some[0].kind);
+        let waiting = || some.iter().map(|key| &self.flanks[key.flank as usize]);
         found.clear();
-        let flanks: Vec<_> = some.iter().map(|flank| flank.flank(codes)).collect();
+        let flanks: Vec<_> = waiting().map(|flank| flank.flank(codes)).collect();
         if flanks.len() * LEAST_SHARE < kernels.lanes(kind) {
             found.extend(flanks.iter().map(|flank| kernels.extend_scalar(flank, settings)));
         } else {
             kernels.extend(&flanks, kind, settings, found);
         }
-        for (flank, &extension) in some.iter().zip(found.iter()) {
+        for (flank, &extension) in waiting().zip(found.iter()) {
             let extension = flank.widened(extension, codes, kernels, settings);
             take(FoundFlank { of: flank.of, extension: Some(extension) });
         }
-    }
-
-    /// Keeps the codes of those that wait alone.
-    fn drop_codes_of_others(&mut self) {
-        let Self { codes, kept_codes, waiting, .. } = self;
-        kept_codes.clear();
-        for flank in waiting {
-            for range in [&mut flank.query, &mut flank.target] {
-                let start = kept_codes.len();
-                kept_codes.extend_from_slice(&codes[range.clone()]);
-                *range = start..kept_codes.len();
-            }
-        }
-        std::mem::swap(codes, kept_codes);
     }
 }
 
