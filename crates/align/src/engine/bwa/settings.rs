@@ -9,6 +9,12 @@ pub(super) const UNKNOWN_SCORE: i32 = -1;
 /// The code of the letter `-` in a read.
 pub(super) const GAP: u8 = 5;
 
+/// Whether there is a [`GAP`], the highest code, among some codes.
+pub(super) fn has_gap(codes: &[u8]) -> bool {
+    // All are looked at, many at once: there hardly ever is one.
+    codes.iter().fold(0, |most, &code| most.max(code)) == GAP
+}
+
 /// Options by what they mean, with bwa's letters where it has any.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Settings {

@@ -1,7 +1,7 @@
 //! The kernel of extension for the processor that runs it.
 
 use super::super::lanes::instructions::{Dispatched, Kernel, KernelSet};
-use super::super::settings::{GAP, Settings};
+use super::super::settings::{Settings, has_gap};
 use super::flank::{Extension, Flank};
 use super::kernel::{self, LaneScratch};
 use super::scalar::{ScalarScratch, extend_scalar};
@@ -64,7 +64,7 @@ pub(super) enum KernelKind {
 
 impl KernelKind {
     pub(super) fn of(flank: &Flank<'_>, settings: &Settings) -> Self {
-        if !kernel::fits_lanes(settings) || flank.query.contains(&GAP) {
+        if !kernel::fits_lanes(settings) || has_gap(flank.query) {
             Self::Scalar
         } else if flank.fits_8_bits(settings) {
             Self::Bits8

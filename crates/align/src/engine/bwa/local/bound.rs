@@ -34,8 +34,7 @@
 //! full adders, one bit of the sum each. To move by bits is dear and by bytes free, so the bits of
 //! each letter are kept eight times, moved by 0 to 7.
 
-use super::super::settings::GAP;
-use super::super::settings::Settings;
+use super::super::settings::{Settings, has_gap};
 use crate::search::text::Bases;
 
 /// Bases of a k-mer.
@@ -49,9 +48,9 @@ const BASE: i32 = 7;
 const UNKNOWN_GAIN: i32 = 3;
 
 /// Longest query that is counted: a sum has eight bits.
-pub(super) const MOST_BASES: usize = 256;
-/// Bits before a window's first: diagonals on which the query begins before it.
-const LEAD: usize = MOST_BASES;
+const MOST_BASES: usize = 256;
+/// A diagonal of fewer bases has no more than [`FREE`] k-mers.
+const LEAST_BASES: usize = K + FREE as usize;
 /// Bits of a sum.
 const PLANES: usize = 8;
 /// Words of 64 diagonals that are counted at once, at most.
@@ -155,7 +154,7 @@ impl QueryKmers {
         let unknown = blocks().filter(|block| block[0] > 3).count() as i32;
         let least = least - UNKNOWN_GAIN * unknown;
         // Fewer words than are listed have to be too few.
-        let is_odd = self.codes.contains(&GAP);
+        let is_odd = has_gap(&self.codes);
         if !is_odd && least >= BASE && self.codes.len() <= MOST_BASES - K {
             SearchScope::Bands { least }
         } else {
@@ -202,16 +201,19 @@ pub(super) fn count<const WORDS: usize>(
 ) {
     let bases = query.codes.len();
     out.clear();
-    if bases < K || window.len() < K {
+    if bases < LEAST_BASES || window.len() < LEAST_BASES {
         return;
     }
-    let diagonals = window.len() + bases - 1;
+    // On the first diagonal so many bases are before the window.
+    let before = bases - LEAST_BASES;
+    let diagonals = before + window.len() - LEAST_BASES + 1;
     let steps = diagonals.div_ceil(64 * WORDS);
-    // The first step begins up to LEAD bits in, and the last base is as many bits further.
-    let row = (LEAD / 8 + steps * 8 * WORDS + MOST_BASES / 8 + 8).next_multiple_of(8);
-    spread(window, row, scratch);
+    let lead_words = before.div_ceil(64);
+    let lead = 64 * lead_words - before;
+    // The last base is as many bits further.
+    let row = ((lead + bases) / 8 + 1 + steps * 8 * WORDS).next_multiple_of(8);
+    spread(window, lead_words, row, scratch);
     move_bits(row, scratch);
-    let lead = LEAD + 1 - bases;
     scratch.starts.clear();
     scratch.starts.extend(query.codes.iter().enumerate().map(|(at, &code)| {
         let bit = lead + at;
@@ -222,17 +224,17 @@ pub(super) fn count<const WORDS: usize>(
     scratch.starts.resize(words + K - 1, (32 * row) as u32);
     for step in 0..steps {
         sum::<WORDS>(&scratch.starts, &scratch.moved, 8 * WORDS * step, &mut scratch.sums);
-        let first = (64 * WORDS * step) as i32 - (bases as i32 - 1);
+        let first = (64 * WORDS * step) as i32 - before as i32;
         list(&scratch.sums, WORDS, first, out);
     }
 }
 
-/// Makes of a window the bits of each letter, [`LEAD`] in, in words for `row` bytes.
+/// Makes of a window the bits of each letter, after `lead` words, in words for `row` bytes.
 #[inline(always)]
-fn spread(window: &Bases, row: usize, scratch: &mut BoundScratch) {
+fn spread(window: &Bases, lead: usize, row: usize, scratch: &mut BoundScratch) {
     for bits in &mut scratch.letters {
         bits.clear();
-        bits.resize(LEAD / 64, 0);
+        bits.resize(lead, 0);
     }
     for from in (0..window.len()).step_by(64) {
         let halves = [0, 32].map(|at| {
@@ -337,10 +339,12 @@ fn list(sums: &Sums, words: usize, first: i32, out: &mut Vec<DiagonalHit>) {
     let [ones, twos, more @ ..] = sums;
     for at in 0..words.min(MOST_WORDS) {
         let mut left = more.iter().fold(ones[at] & twos[at], |bits, plane| bits | plane[at]);
+        let planes =
+            sums.iter().rposition(|plane| plane[at] & left != 0).map_or(0, |last| last + 1);
         while left != 0 {
             let bit = left.trailing_zeros();
             left &= left - 1;
-            let bits = (0..).zip(sums).map(|(plane, sum)| (sum[at] >> bit & 1) << plane);
+            let bits = (0..).zip(&sums[..planes]).map(|(plane, sum)| (sum[at] >> bit & 1) << plane);
             let count = bits.fold(0, |count, bit| count | bit) as i32;
             let diagonal = first + (64 * at) as i32 + bit as i32;
             out.push(DiagonalHit { diagonal, gain: count - FREE });
@@ -390,5 +394,60 @@ pub(in super::super) fn bands(
             Some(band) if first <= band.last + 1 => band.last = band.last.max(last),
             _ => out.push(Band { first, last }),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::certified_tests::Dice;
+    use super::super::dispatch::Kernels;
+    use super::*;
+
+    /// The k-mers of each diagonal, one by one.
+    fn listed(query: &[u8], window: &[u8]) -> Vec<DiagonalHit> {
+        let [bases, length] = [query.len(), window.len()].map(|length| length as i32);
+        let count = |diagonal: i32| {
+            let starts = (0..=bases - K as i32).filter(|&at| {
+                let place = usize::try_from(at + diagonal).ok();
+                let of_window = place.and_then(|place| window.get(place..place + K));
+                of_window == Some(&query[at as usize..at as usize + K])
+            });
+            starts.count() as i32
+        };
+        let hit = |diagonal| DiagonalHit { diagonal, gain: count(diagonal) - FREE };
+        (1 - bases..length).map(hit).filter(|hit| hit.gain > 0).collect()
+    }
+
+    #[test]
+    fn all_diagonals_are_counted_for_every_width() {
+        let (mut dice, mut seen) = (Dice(19), 0);
+        let mut query = QueryKmers::default();
+        let (mut found, mut kernels) = (Vec::new(), Kernels::all());
+        for round in 0..600 {
+            let longest = [12, 70, MOST_BASES - K][round % 3];
+            let bases = K + dice.below(longest - K + 1);
+            let rows = K + dice.below([20, 150, 600, 1200][round % 4]);
+            let letters = 1 + dice.below(4);
+            let mut codes: Vec<u8> = (0..bases).map(|_| dice.below(letters) as u8).collect();
+            let mut window: Vec<u8> = (0..rows).map(|_| dice.below(letters) as u8).collect();
+            // What the two have in common may be at either end.
+            let common = LEAST_BASES.min(bases).min(rows);
+            window[..common].copy_from_slice(&codes[bases - common..]);
+            window[rows - common..].copy_from_slice(&codes[..common]);
+            if dice.below(4) == 0 {
+                codes[dice.below(bases)] = 4;
+            }
+            let mut packed = Bases::default();
+            let ascii: Vec<u8> = window.iter().map(|&code| b"ACGT"[usize::from(code)]).collect();
+            assert!(packed.take_read(&ascii));
+            query.take(codes.iter().copied(), 0);
+            let expected = listed(&codes, &window);
+            seen += expected.len();
+            for kernels in &mut kernels {
+                kernels.count(&query, &packed, &mut found);
+                assert_eq!(found, expected, "{codes:?} {window:?}");
+            }
+        }
+        assert!(seen > 10_000, "{seen}");
     }
 }

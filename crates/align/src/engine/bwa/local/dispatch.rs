@@ -1,7 +1,7 @@
 //! The kernels of local alignment for the processor that runs them.
 
 use super::super::lanes::instructions::{Dispatched, Kernel, KernelSet};
-use super::super::settings::GAP;
+use super::super::settings::has_gap;
 use super::band::{self, BandScratch, BandedWindow};
 use super::bound::{self, BoundScratch, DiagonalHit, QueryKmers};
 use super::kernel::{self, FullWindow, LaneScratch, MOST_ROWS, Scores};
@@ -124,9 +124,8 @@ impl Kernels {
         score_width: ScoreWidth,
         out: &mut MatrixParts,
     ) {
-        let is_odd = |it: &FullWindow| {
-            it.sequences.target.len() > MOST_ROWS || it.sequences.query.contains(&GAP)
-        };
+        let is_odd =
+            |it: &FullWindow| it.sequences.target.len() > MOST_ROWS || has_gap(&it.sequences.query);
         if all.iter().any(is_odd) || scores.settings.mismatch_score > 0 {
             all.iter().for_each(|it| kernel::align_scalar(it, scores, score_width.most(), out));
             return;

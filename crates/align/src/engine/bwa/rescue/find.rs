@@ -9,7 +9,7 @@ use super::super::local::bound::{self, Band, DiagonalHit, QueryKmers, SearchScop
 use super::super::local::dispatch::{Kernels, ScoreWidth};
 use super::super::local::kernel::{FullWindow, Scores, SequencePair};
 use super::super::local::parts::{Best, MatrixParts};
-use super::super::settings::GAP;
+use super::super::settings::has_gap;
 use super::start::{self, StartBound};
 use super::{Attempt, Codes, LocalAlignment, MateSearch, Rescue};
 use crate::search::text::Bases;
@@ -256,7 +256,7 @@ impl Rescue<'_> {
                     }
                 }
             }
-            let is_odd = mate_of(search.attempt, reads).contains(&GAP);
+            let is_odd = has_gap(mate_of(search.attempt, reads));
             ends.push(AlignmentEnd { search: number, best, back, is_odd });
         }
     }
