@@ -16,6 +16,16 @@ pub(in super::super) struct RedundantScratch {
     /// Ends of regions, with their numbers.
     ends: Vec<(i64, u32)>,
     sorted: Vec<Region>,
+    /// What those are sorted by that stay, with their numbers.
+    keys: Vec<(u128, u32)>,
+}
+
+/// What regions are sorted by, as one number: the score, the highest first, then where they begin
+/// on the reference, and in the read.
+pub(super) fn key(region: &Region) -> u128 {
+    let score = (i32::MAX - region.score) as u32;
+    let [reference, read] = [region.reference_start as u64, region.read_start as u64];
+    u128::from(score) << 96 | u128::from(reference) << 32 | u128::from(read)
 }
 
 /// Removes redundant regions of a read, and sorts the others by score, then by where they begin.
@@ -33,12 +43,12 @@ pub(in super::super) fn remove_redundant(
     for at in 1..scratch.sorted.len() {
         compare_with_earlier(&mut scratch.sorted, at, settings, &mut merge);
     }
-    sort_by_score(&scratch.sorted, regions);
+    sort_by_score(scratch, regions);
 }
 
 /// Puts the regions in `scratch.sorted`, in klib's order of ends.
 fn sort_by_end(regions: &[Region], scratch: &mut RedundantScratch) {
-    let RedundantScratch { ends, sorted } = scratch;
+    let RedundantScratch { ends, sorted, .. } = scratch;
     let numbered = || regions.iter().map(|it| it.reference_end).zip(0..);
     ends.clear();
     ends.extend(numbered());
@@ -52,20 +62,23 @@ fn sort_by_end(regions: &[Region], scratch: &mut RedundantScratch) {
     sorted.extend(ends.iter().map(|&(_, number)| regions[number as usize]));
 }
 
-/// Puts those of `sorted` that stay in `regions`, by score, then by where they begin. Of equal
-/// ones, which only merges leave, the one stays that klib's sort puts first.
-fn sort_by_score(sorted: &[Region], regions: &mut Vec<Region>) {
-    let key = |it: &Region| (-it.score, it.reference_start, it.read_start);
-    let take = |regions: &mut Vec<Region>| {
-        regions.clear();
-        regions.extend(sorted.iter().filter(|it| it.read_end > it.read_start));
-    };
-    take(regions);
-    regions.sort_unstable_by_key(key);
-    if regions.windows(2).any(|two| key(&two[0]) == key(&two[1])) {
-        take(regions);
+/// Puts those of `scratch.sorted` that stay in `regions`, by score, then by where they begin. Of
+/// equal ones, which only merges leave, the one stays that klib's sort puts first.
+fn sort_by_score(scratch: &mut RedundantScratch, regions: &mut Vec<Region>) {
+    let RedundantScratch { sorted, keys, .. } = scratch;
+    let stays = |it: &Region| it.read_end > it.read_start;
+    let numbered = (0..).zip(&*sorted).filter(|(_, it)| stays(it));
+    keys.clear();
+    keys.extend(numbered.map(|(number, it)| (key(it), number)));
+    keys.sort_unstable_by_key(|&(key, _)| key);
+    let has_ties = keys.windows(2).any(|two| two[0].0 == two[1].0);
+    regions.clear();
+    if has_ties {
+        regions.extend(sorted.iter().filter(|it| stays(it)));
         introsort(regions, |a, b| key(a) < key(b));
         regions.dedup_by_key(|it| key(it));
+    } else {
+        regions.extend(keys.iter().map(|&(_, number)| sorted[number as usize]));
     }
 }
 

@@ -13,12 +13,7 @@
 
 use super::super::settings::Settings;
 use super::Region;
-use super::redundant::are_one;
-
-/// What regions are sorted by.
-fn key(region: &Region) -> impl Ord + use<> {
-    (-region.score, region.reference_start, region.read_start)
-}
+use super::redundant::{are_one, key};
 
 /// Adds a region to those of a read, none of which is redundant, and removes those that become
 /// redundant. Returns false, and changes nothing, if all must be sorted.
