@@ -120,9 +120,12 @@ fn load<Score: LaneScore, const LANES: usize>(
     let [mismatch, unknown] = [-settings.mismatch_score, -UNKNOWN_SCORE].map(Score::new);
     for (lane, flank) in flanks.iter().enumerate() {
         let is_plain = are_plain || flank.is_plain(settings);
-        for (column, &code) in scratch.columns.iter_mut().zip(flank.query) {
-            column.query.0[lane] = Score::index(if code < 4 { code.into() } else { UNKNOWN });
-            if !is_plain {
+        let columns = scratch.columns.iter_mut().zip(flank.query);
+        if is_plain {
+            columns.for_each(|(column, &code)| column.query.0[lane] = Score::index(code.into()));
+        } else {
+            for (column, &code) in columns {
+                column.query.0[lane] = Score::index(if code < 4 { code.into() } else { UNKNOWN });
                 column.penalty.0[lane] = if code < 4 { mismatch } else { unknown };
             }
         }
@@ -388,10 +391,15 @@ fn first_live<Score: LaneScore, const LANES: usize>(
     begin: usize,
     active: Lanes<Score, LANES>,
 ) -> usize {
-    let is_dead = |column: &&Column<Score, LANES>| {
+    let is_dead = |column: &Column<Score, LANES>| {
         !column.diagonal.and(active).any() && !column.deletion.and(active).any()
     };
-    begin + columns[begin..].iter().take_while(is_dead).count()
+    // A loop: of an iterator the compiler makes a call, for which it saves all vectors.
+    let mut first = begin;
+    while columns.get(first).is_some_and(is_dead) {
+        first += 1;
+    }
+    first
 }
 
 impl<Score: LaneScore, const LANES: usize> Progress<Score, LANES> {
