@@ -179,11 +179,10 @@ impl BwaEngine {
         }
     }
 
-    /// The region that bwa would have found, in a read of which the share `repetitive` is in
-    /// seeds that occur too often.
-    fn extended(&self, known: &KnownRegion, repetitive: f32) -> ExtendedSeed {
+    /// What bwa would have found.
+    fn extended(&self, known: &KnownRegion) -> ExtendedSeed {
         let start = known.position as i64 + known.bases[0] as i64;
-        let region = regions::Region {
+        ExtendedSeed {
             reference_start: start,
             reference_end: start + (known.bases[1] - known.bases[0]) as i64,
             read_start: known.bases[0] as i32,
@@ -192,10 +191,8 @@ impl BwaEngine {
             score: known.score,
             true_score: known.true_score,
             band: self.settings.band,
-            repetitive,
-            ..regions::Region::default()
-        };
-        ExtendedSeed { region, seed_bases: known.seed_bases as i32 }
+            seed_bases: known.seed_bases as i32,
+        }
     }
 
     fn kmer_table(&self) -> &KmerTable {
@@ -234,7 +231,7 @@ impl BwaEngine {
         for (read, chains) in certified.chained() {
             let known = |main: MainChain| KnownChain {
                 chain: main.number,
-                extended: self.extended(&main.region, chains.repetitive),
+                extended: self.extended(&main.region),
             };
             let known = read.main.map(known);
             extender.add(read.number, append_codes(read.number), chains, known, context);
@@ -279,7 +276,7 @@ impl CohortEngine for BwaEngine {
         let mut candidates = Candidates::with_capacity(2 * reads.pairs.len(), all.len(), regions);
         for (number, known) in certified.known().iter().enumerate() {
             match known {
-                Some(known) => candidates.push(&[self.extended(known, 0.0).region]),
+                Some(known) => candidates.push(&[self.extended(known).region(0.0)]),
                 None => candidates.push(extender.found(number)),
             }
         }

@@ -18,7 +18,7 @@ mod window;
 
 use std::ops::Range;
 
-use contained::{is_in_region, may_lead_elsewhere};
+use contained::{FoundSeeds, may_lead_elsewhere};
 use dispatch::Kernels;
 use flanks::{Flanks, FoundFlank};
 use seed_extension::{NextFlank, SeedExtension};
@@ -33,12 +33,38 @@ use super::regions::Region;
 use super::regions::redundant::{RedundantScratch, remove_redundant};
 use super::settings::Settings;
 
-/// An extended seed: its region.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// An extended seed: its region, as far as later seeds and extensions need it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ExtendedSeed {
-    pub(super) region: Region,
+    /// See [`Region`].
+    pub(super) reference_start: i64,
+    pub(super) reference_end: i64,
+    pub(super) read_start: i32,
+    pub(super) read_end: i32,
+    pub(super) sequence: i32,
+    pub(super) score: i32,
+    pub(super) true_score: i32,
+    pub(super) band: i32,
     /// Bases of the seed.
     pub(super) seed_bases: i32,
+}
+
+impl ExtendedSeed {
+    /// The region, of a read of which the share `repetitive` is in seeds that occur too often.
+    pub(super) fn region(&self, repetitive: f32) -> Region {
+        Region {
+            reference_start: self.reference_start,
+            reference_end: self.reference_end,
+            read_start: self.read_start,
+            read_end: self.read_end,
+            sequence: self.sequence,
+            score: self.score,
+            true_score: self.true_score,
+            band: self.band,
+            repetitive,
+            ..Region::default()
+        }
+    }
 }
 
 /// A chain whose region is known.
@@ -53,7 +79,6 @@ pub(super) struct KnownChain {
 #[derive(Debug)]
 struct KeptChain {
     sequence: usize,
-    repetitive: f32,
     seeds: Range<usize>,
     /// The window of the reference over which its seeds are extended.
     window: [i64; 2],
@@ -69,11 +94,12 @@ struct PendingRead {
     /// Its number in the batch.
     number: usize,
     codes: Range<usize>,
+    repetitive: f32,
     chains: Range<usize>,
     /// The chain that is extended, and how many of its seeds are left, the longest last.
     chain: usize,
     left: Option<usize>,
-    found: Vec<ExtendedSeed>,
+    found: FoundSeeds,
     /// Seeds that are being extended.
     in_flight: usize,
 }
@@ -103,7 +129,7 @@ pub(super) struct Extender {
     /// Numbers of those that wait for no flank.
     ready: Vec<usize>,
     /// Recycled lists of earlier reads.
-    spare: Vec<Vec<ExtendedSeed>>,
+    spare: Vec<FoundSeeds>,
     regions: Vec<Region>,
     /// The regions of each read of the batch.
     of_reads: Vec<Range<usize>>,
@@ -171,7 +197,6 @@ impl Extender {
             self.seeds.extend_from_slice(chains.seeds(chain));
             self.chains.push(KeptChain {
                 sequence: chain.sequence as usize,
-                repetitive: chains.repetitive,
                 seeds: start..self.seeds.len(),
                 window: [0; 2],
                 // Seeds of a later chain may be in a region found before.
@@ -190,10 +215,16 @@ impl Extender {
             self.order.extend(chain.seeds.clone());
             self.order[start..].sort_unstable_by_key(|&at| (self.seeds[at].score, at));
         }
-        let found = self.spare.pop().unwrap_or_default();
-        let chains = first..self.chains.len();
-        let (chain, left, in_flight) = (first, None, 0);
-        self.reads.push(PendingRead { number, codes, chains, chain, left, found, in_flight });
+        self.reads.push(PendingRead {
+            number,
+            codes,
+            repetitive: chains.repetitive,
+            chains: first..self.chains.len(),
+            chain: first,
+            left: None,
+            found: self.spare.pop().unwrap_or_default(),
+            in_flight: 0,
+        });
     }
 
     /// Of long reads, drops seeds of the chains from `first` on, which are those of the last read.
@@ -367,7 +398,7 @@ impl Extender {
         let mut own = Vec::new();
         for mut read in self.reads.drain(..) {
             own.clear();
-            own.extend(read.found.iter().map(|found| found.region));
+            own.extend(read.found.iter().map(|found| found.region(read.repetitive)));
             let codes = &self.codes[read.codes];
             let tracer = &mut self.tracer;
             let merge = |first: &Region, second: &Region| {
@@ -394,13 +425,13 @@ impl Extender {
 fn is_passed_over(
     [before, seed]: [&[usize]; 2],
     seeds: &[Seed],
-    found: &[ExtendedSeed],
+    found: &FoundSeeds,
     read_bases: i32,
     settings: &Settings,
 ) -> bool {
     let seed = &seeds[seed[0]];
     let extended = before.iter().filter(|&&other| other != PASSED_OVER);
-    found.iter().any(|found| is_in_region(seed, found, read_bases, settings))
+    found.contain(seed, read_bases, settings)
         && !extended.into_iter().any(|&other| may_lead_elsewhere(seed, &seeds[other]))
 }
 
@@ -408,7 +439,7 @@ impl KeptChain {
     /// A seed as it is before its extension.
     fn seed_alone(&self, seed: &Seed, settings: &Settings) -> ExtendedSeed {
         let score = seed.length * settings.matching;
-        let region = Region {
+        ExtendedSeed {
             reference_start: seed.reference_start,
             reference_end: seed.reference_end(),
             read_start: seed.read_start,
@@ -417,10 +448,8 @@ impl KeptChain {
             score,
             true_score: score,
             band: settings.band,
-            repetitive: self.repetitive,
-            ..Region::default()
-        };
-        ExtendedSeed { region, seed_bases: seed.length }
+            seed_bases: seed.length,
+        }
     }
 }
 

@@ -28,7 +28,7 @@ impl SeedExtension {
     /// Where the extension over a flank starts.
     pub(super) fn flank_start(&self, is_right: bool, settings: &Settings) -> FlankStart {
         let clip = settings.clip_penalties[usize::from(is_right)];
-        FlankStart { seed_score: self.so_far.region.score, clip, band: settings.band, is_right }
+        FlankStart { seed_score: self.so_far.score, clip, band: settings.band, is_right }
     }
 
     /// Takes what the next flank comes to.
@@ -52,7 +52,7 @@ impl SeedExtension {
     }
 
     fn take_left(&mut self, (found, band): (Extension, i32), seed: &Seed, settings: &Settings) {
-        let region = &mut self.so_far.region;
+        let region = &mut self.so_far;
         (region.score, region.band) = (found.score, region.band.max(band));
         if found.end_score <= 0 || found.end_score <= found.score - settings.clip_penalties[0] {
             region.read_start = seed.read_start - found.query_bases;
@@ -72,7 +72,7 @@ impl SeedExtension {
         read_bases: i32,
         settings: &Settings,
     ) {
-        let region = &mut self.so_far.region;
+        let region = &mut self.so_far;
         let before = region.score;
         (region.score, region.band) = (found.score, region.band.max(band));
         if found.end_score <= 0 || found.end_score <= found.score - settings.clip_penalties[1] {
