@@ -3,9 +3,9 @@
 use bytemuck::{Pod, Zeroable};
 
 use super::layout::{BLOCK_BYTES, BLOCK_ROWS, Layout};
-use super::memory::Large;
 use super::parts::{Block, SUPERBLOCK_ROWS_LOG2};
-use super::read::{PartError, Parts, piece_values};
+use super::read::{PartError, Parts};
+use super::text_samples::RowWords;
 
 /// A checkpoint as the file has it.
 #[repr(C)]
@@ -29,29 +29,12 @@ pub(super) enum SampledRows {
     /// Every so-manieth, as a power of two.
     Every(u8),
     /// Those of which a block's word has the bit.
-    Marked {
-        /// A word for each block; the first row is the highest bit.
-        words: Large<u64>,
-        /// How many are marked before each piece of [`piece_values`] blocks.
-        before_pieces: Vec<u64>,
-    },
+    Marked(RowWords),
 }
 
 impl SampledRows {
-    /// Those that `words` mark.
-    pub(super) fn marked(words: Vec<u64>) -> Self {
-        let mut before = 0;
-        let count = |piece: &[u64]| {
-            let here = piece.iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
-            before += here;
-            before - here
-        };
-        let before_pieces = words.chunks(piece_values::<Block>()).map(count).collect();
-        Self::Marked { words: words.into(), before_pieces }
-    }
-
-    /// Sets them in a piece of the blocks, whose first is `first`.
-    fn set(&self, first: usize, blocks: &mut [Block]) {
+    /// Sets them in a step of the blocks, whose first is `first`.
+    fn set(&self, first: usize, blocks: &mut [Block]) -> Result<(), PartError> {
         match self {
             Self::Every(stride_log2) => {
                 let word = every(*stride_log2);
@@ -60,14 +43,15 @@ impl SampledRows {
                     (block.sampled, block.samples_before) = (word, start >> stride_log2);
                 }
             }
-            Self::Marked { words, before_pieces } => {
-                let mut before = before_pieces[first / piece_values::<Block>()];
-                for (block, &word) in blocks.iter_mut().zip(&words[first..]) {
+            Self::Marked(words) => {
+                let (words, mut before) = words.of_step(first, blocks.len())?;
+                for (block, word) in blocks.iter_mut().zip(words) {
                     (block.sampled, block.samples_before) = (word, before);
                     before += u64::from(word.count_ones());
                 }
             }
         }
+        Ok(())
     }
 }
 
@@ -85,7 +69,11 @@ pub(super) fn read(
 ) -> Result<(Vec<Block>, Vec<[u64; 4]>), PartError> {
     let count = layout.blocks() as usize;
     let superblocks = (0..layout.blocks()).step_by(1 << SUPERBLOCK_LOG2);
-    let before = |block: u64| Ok(parts.peek::<Checkpoint>(block * BLOCK_BYTES)?.before);
+    let before = |block: u64| {
+        let mut checkpoint = [Checkpoint::zeroed()];
+        parts.read_at(block as usize, &mut checkpoint)?;
+        Ok(checkpoint[0].before)
+    };
     let superblocks: Vec<_> = superblocks.map(before).collect::<Result<_, PartError>>()?;
     let convert = |first: usize, blocks: &mut [Block]| {
         for (number, block) in (first..).zip(&mut *blocks) {
@@ -95,14 +83,18 @@ pub(super) fn read(
             block.before = std::array::from_fn(|b| before[b].wrapping_sub(earlier[b]) as u32);
             block.rows = rows;
         }
-        sampled.set(first, blocks);
+        sampled.set(first, blocks)
     };
-    let blocks = parts.take_each(count, convert)?;
+    let (blocks, _) = parts.take_each(count, convert)?;
     Ok((blocks, superblocks))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+    use std::path::PathBuf;
+
+    use super::super::read::{Readers, step_values};
     use super::*;
 
     #[test]
@@ -112,11 +104,15 @@ mod tests {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             state & state << 7
         });
-        let words: Vec<u64> = words.take(2 * piece_values::<Block>() + 3).collect();
-        let rows = SampledRows::marked(words.clone());
+        let words: Vec<u64> = words.take(2 * step_values::<Block>() + 3).collect();
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(bytemuck::cast_slice(&words)).unwrap();
+        let parts = Parts::new(file, PathBuf::new(), 0, Readers::ONE);
+        let rows = SampledRows::Marked(RowWords::read(parts, words.len()).unwrap().0);
         let mut blocks = vec![Block::default(); words.len()];
-        let pieces = blocks.chunks_mut(piece_values::<Block>()).enumerate();
-        pieces.for_each(|(piece, blocks)| rows.set(piece * piece_values::<Block>(), blocks));
+        let steps = (0..).step_by(step_values::<Block>());
+        let steps = steps.zip(blocks.chunks_mut(step_values::<Block>()));
+        steps.for_each(|(first, blocks)| rows.set(first, blocks).unwrap());
         let mut before = 0;
         for (block, word) in blocks.iter().zip(words) {
             assert_eq!((block.sampled, block.samples_before), (word, before));
@@ -128,7 +124,7 @@ mod tests {
     fn strides_are_words() {
         assert_eq!([0, 3, 6].map(every), [u64::MAX, 0x8080_8080_8080_8080, 1 << 63]);
         let mut blocks = [Block::default(); 3];
-        SampledRows::Every(4).set(5, &mut blocks);
+        SampledRows::Every(4).set(5, &mut blocks).unwrap();
         assert_eq!(blocks.map(|block| block.samples_before), [20, 24, 28]);
     }
 }

@@ -4,8 +4,6 @@ use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use bytemuck::Pod;
-
 use super::annotation::{read_amb, read_ann};
 use super::blocks::{self, SampledRows};
 use super::check::{alt_contigs, io_error, read_text};
@@ -44,6 +42,7 @@ pub struct Loaded {
     blocks: Vec<Block>,
     samples: Samples,
     packed: Vec<u8>,
+    packed_crc: u32,
     sequences: Vec<Sequence>,
     holes: Vec<Range<u64>>,
 }
@@ -82,9 +81,10 @@ impl Loaded {
         let layout = Layout::new(annotation.bases, info.sa_stride.trailing_zeros() as u8);
         let layout = layout.filter(|layout| layout.bases == info.bases).ok_or_else(changed)?;
         let packed_bytes = annotation.bases.div_ceil(4) as usize;
-        let packed: Vec<u8> = Body::open(paths.pac(), readers)?.take(packed_bytes)?;
-        let of_text = TextSamples::read(&paths.text_samples(), layout, &packed, readers);
-        let mut body = Body::open(paths.bwt(), readers)?;
+        let (packed, crc) = whole(paths.pac(), readers)?.take_with_crc(packed_bytes)?;
+        let packed_crc = crc.finalize();
+        let of_text = TextSamples::read(&paths.text_samples(), layout, packed_crc, readers);
+        let mut body = whole(paths.bwt(), readers)?;
         let [rows, counts @ ..] = body.take::<[u64; 6]>(1)?[0];
         let Rows { blocks, superblocks, samples } = Rows::read(&mut body, layout, of_text)?;
         let sentinel_row = body.take::<u64>(1)?[0];
@@ -102,6 +102,7 @@ impl Loaded {
             blocks,
             samples,
             packed,
+            packed_crc,
             sequences,
             holes,
         })
@@ -126,6 +127,11 @@ impl Loaded {
     /// The same, and the sequences.
     pub(crate) fn view(&self) -> IndexView<'_> {
         IndexView { parts: self.parts(), sequences: &self.sequences }
+    }
+
+    /// CRC-32 of the packed forward strand.
+    pub(crate) fn packed_crc(&self) -> u32 {
+        self.packed_crc
     }
 
     /// Why `PREFIX.tsa`, which is there, is not used.
@@ -155,7 +161,7 @@ struct Rows {
 impl Rows {
     /// Reads what comes next in `.bwt.2bit.64`; samples `of_text` take the place of those there.
     fn read(
-        body: &mut Body,
+        body: &mut Parts,
         layout: Layout,
         of_text: Result<TextSamples, TableError>,
     ) -> Result<Self, IndexError> {
@@ -163,24 +169,23 @@ impl Rows {
         let (sampled, samples, unused) = match of_text {
             Ok(TextSamples { words, low, high, shift }) => {
                 let samples = Samples { low, high, shift, row_stride_log2: u32::MAX, unused: None };
-                (SampledRows::marked(words), Some(samples), None)
+                (SampledRows::Marked(words), Some(samples), None)
             }
             Err(TableError::Missing(_)) => (every, None, None),
             Err(TableError::Stopped(stopped)) => return Err(stopped.into()),
             Err(unused) => (every, None, Some(unused)),
         };
-        let (blocks, superblocks) =
-            blocks::read(&mut body.parts, layout, &sampled).map_err(not_read(&body.path))?;
+        let (blocks, superblocks) = blocks::read(body, layout, &sampled)?;
         let count = layout.samples() as usize;
         let high_count = if layout.has_long_places() { count } else { 0 };
         let samples = match samples {
             Some(samples) => {
-                body.parts.skip(5 * count);
+                body.skip(5 * count);
                 samples
             }
             None => {
                 let high = body.take(high_count)?;
-                body.parts.skip(count - high_count);
+                body.skip(count - high_count);
                 let row_stride_log2 = layout.stride_log2.into();
                 Samples { low: body.take(count)?, high, shift: 0, row_stride_log2, unused }
             }
@@ -189,28 +194,17 @@ impl Rows {
     }
 }
 
-/// A file of the index.
-struct Body {
-    path: PathBuf,
-    parts: Parts,
+/// A file of the index, from its first byte on.
+fn whole(path: PathBuf, readers: Readers) -> Result<Parts, IndexError> {
+    let file = File::open(&path).map_err(io_error(&path))?;
+    Ok(Parts::new(file, path, 0, readers))
 }
 
-impl Body {
-    fn open(path: PathBuf, readers: Readers) -> Result<Self, IndexError> {
-        let file = File::open(&path).map_err(io_error(&path))?;
-        Ok(Self { path, parts: Parts::new(file, 0, readers) })
-    }
-
-    /// The next `count` values.
-    fn take<T: Pod + Send>(&mut self, count: usize) -> Result<Vec<T>, IndexError> {
-        self.parts.take(count).map_err(not_read(&self.path))
-    }
-}
-
-/// A part of a file that is not read.
-fn not_read(path: &Path) -> impl Fn(PartError) -> IndexError + '_ {
-    |error| match error {
-        PartError::Io(error) => io_error(path)(error),
-        PartError::Stopped(stopped) => stopped.into(),
+impl From<PartError> for IndexError {
+    fn from(error: PartError) -> Self {
+        match error {
+            PartError::Io { path, source } => Self::Io { path, source },
+            PartError::Stopped(stopped) => stopped.into(),
+        }
     }
 }

@@ -116,9 +116,7 @@ impl Packed {
 
     /// Symbols of `T` smaller than A, C, G, T and in all: what `.bwt.2bit.64` starts with.
     pub(crate) fn cumulative_counts(&self) -> [u64; 5] {
-        let mut histogram = ByteHistogram::default();
-        histogram.add(&self.bytes);
-        histogram.cumulative_counts(self.bases)
+        cumulative_counts(self.bases, cg_bases(&self.bytes))
     }
 
     /// Number of leftmost S-type (LMS) suffixes of `T`, by the definition of Nong, Zhang and Chan
@@ -174,46 +172,19 @@ fn shift_of(at: u64) -> u32 {
     6 - 2 * (at % 4) as u32
 }
 
-/// Counts bases through their packed bytes, four at a time.
-#[derive(Debug)]
-pub(crate) struct ByteHistogram([[u64; 256]; 4]);
-
-impl Default for ByteHistogram {
-    fn default() -> Self {
-        Self([[0; 256]; 4])
-    }
+/// How many bases are C or G; what fills up the last byte is zero, as A is.
+pub(crate) fn cg_bases(packed: &[u8]) -> u64 {
+    // C is 01, G is 10.
+    let count = |word: u64| u64::from(((word ^ word >> 1) & 0x5555_5555_5555_5555).count_ones());
+    let (words, rest) = packed.as_chunks();
+    let rest: u64 = rest.iter().map(|&byte| count(byte.into())).sum();
+    rest + words.iter().map(|&bytes| count(u64::from_le_bytes(bytes))).sum::<u64>()
 }
 
-impl ByteHistogram {
-    /// Adds packed bytes.
-    pub(crate) fn add(&mut self, bytes: &[u8]) {
-        // Four tables, so that runs of one byte do not wait for their own increments.
-        let (quads, rest) = bytes.as_chunks::<4>();
-        for quad in quads {
-            for (table, &byte) in self.0.iter_mut().zip(quad) {
-                table[usize::from(byte)] += 1;
-            }
-        }
-        for &byte in rest {
-            self.0[0][usize::from(byte)] += 1;
-        }
-    }
-
-    /// The counts of `T` when the bytes added hold `bases` bases, the unused low bits of the last
-    /// being zero.
-    pub(crate) fn cumulative_counts(&self, bases: u64) -> [u64; 5] {
-        let mut forward = [0_u64; 4];
-        for byte in 0..=255_u8 {
-            let times: u64 = self.0.iter().map(|table| table[usize::from(byte)]).sum();
-            for shift in [0, 2, 4, 6] {
-                forward[usize::from((byte >> shift) & 3)] += times;
-            }
-        }
-        let unused = (4 - bases % 4) % 4;
-        forward[0] = forward[0].saturating_sub(unused);
-        let (at, cg) = (forward[0] + forward[3], forward[1] + forward[2]);
-        [0, at, at + cg, at + 2 * cg, 2 * (at + cg)]
-    }
+/// Symbols of `T` smaller than A, C, G, T and in all, when `cg` of the forward strand's bases are C
+/// or G: both strands together have as many C as G, and as many A as T.
+pub(crate) fn cumulative_counts(bases: u64, cg: u64) -> [u64; 5] {
+    [0, bases - cg, bases, bases + cg, 2 * bases]
 }
 
 #[cfg(test)]

@@ -5,8 +5,11 @@ use std::fs::File;
 use std::io;
 use std::num::NonZeroUsize;
 use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use bytemuck::Pod;
+use crc32fast::Hasher;
 use seqloom_runtime::placement::ask_for_huge_pages;
 use seqloom_runtime::pool::{self, Interrupted, Stopped};
 
@@ -15,13 +18,17 @@ const _: () = assert!(cfg!(target_endian = "little"), "numbers are read as the f
 /// More threads read no faster.
 const MOST_THREADS: NonZeroUsize = NonZeroUsize::new(16).expect("it is not 0");
 
-/// Bytes that a thread reads at a time: some huge pages.
-const PIECE_BYTES: usize = 8 << 20;
+/// Bytes that a thread reads and looks at before the next: the processor's cache holds them.
+const STEP_BYTES: usize = 256 << 10;
+
+/// Steps that a thread takes at a time: some huge pages.
+const PIECE_STEPS: usize = 32;
 
 /// A file whose parts are read in order.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Parts {
-    file: File,
+    file: Arc<File>,
+    path: PathBuf,
     at: u64,
     readers: Readers,
 }
@@ -43,7 +50,7 @@ impl Readers {
 /// Why a part was not read.
 #[derive(Debug)]
 pub(super) enum PartError {
-    Io(io::Error),
+    Io { path: PathBuf, source: io::Error },
     Stopped(Stopped),
 }
 
@@ -53,24 +60,28 @@ impl From<Stopped> for PartError {
     }
 }
 
-/// Values of a piece.
-pub(super) const fn piece_values<T>() -> usize {
-    PIECE_BYTES / size_of::<T>()
+/// Values of a step.
+pub(super) const fn step_values<T>() -> usize {
+    STEP_BYTES / size_of::<T>()
 }
 
 impl Parts {
-    /// Of `file` from byte `at` on.
-    pub(super) fn new(file: File, at: u64, readers: Readers) -> Self {
+    /// Of `file`, which is at `path`, from byte `at` on.
+    pub(super) fn new(file: File, path: PathBuf, at: u64, readers: Readers) -> Self {
         let threads = readers.threads.min(MOST_THREADS);
-        Self { file, at, readers: Readers { threads, ..readers } }
+        Self { file: file.into(), path, at, readers: Readers { threads, ..readers } }
     }
 
-    /// The value `bytes` after the next one.
-    pub(super) fn peek<T: Pod>(&self, bytes: u64) -> Result<T, PartError> {
-        let mut value = T::zeroed();
-        let (at, place) = (self.at + bytes, bytemuck::bytes_of_mut(&mut value));
-        self.file.read_exact_at(place, at).map_err(PartError::Io)?;
-        Ok(value)
+    fn failed(&self, source: io::Error) -> PartError {
+        PartError::Io { path: self.path.clone(), source }
+    }
+
+    /// Reads values that are not taken: from the one `first` after the next on.
+    pub(super) fn read_at<T: Pod>(&self, first: usize, values: &mut [T]) -> Result<(), PartError> {
+        let at = self.at + (first * size_of::<T>()) as u64;
+        self.file
+            .read_exact_at(bytemuck::cast_slice_mut(values), at)
+            .map_err(|source| self.failed(source))
     }
 
     /// Goes on after the next `bytes`.
@@ -80,35 +91,90 @@ impl Parts {
 
     /// The next `count` values.
     pub(super) fn take<T: Pod + Send>(&mut self, count: usize) -> Result<Vec<T>, PartError> {
-        self.take_each(count, |_, _| ())
+        Ok(self.take_each(count, |_, _| Ok(()))?.0)
     }
 
-    /// Likewise; each piece is handed to `convert` by the thread that has read it, with the number
-    /// of its first value. All but the last have [`piece_values`] values.
-    pub(super) fn take_each<T: Pod + Send>(
+    /// Likewise, and the CRC-32 of their bytes.
+    pub(super) fn take_with_crc<T: Pod + Send>(
         &mut self,
         count: usize,
-        convert: impl Fn(usize, &mut [T]) + Sync,
-    ) -> Result<Vec<T>, PartError> {
+    ) -> Result<(Vec<T>, Hasher), PartError> {
+        let (values, crcs) = self.take_each(count, |_, values| Ok(hasher(values)))?;
+        Ok((values, combined(crcs)))
+    }
+
+    /// Likewise, and what `visit` gives for each step. It is called by the thread that has read the
+    /// values, with the number of the first. All steps but the last have [`step_values`] values.
+    pub(super) fn take_each<T: Pod + Send, R: Clone + Default + Send>(
+        &mut self,
+        count: usize,
+        visit: impl Fn(usize, &mut [T]) -> Result<R, PartError> + Sync,
+    ) -> Result<(Vec<T>, Vec<R>), PartError> {
         // The kernel's zeroes: nothing is written before the threads do.
         let mut values = bytemuck::allocation::try_zeroed_vec::<T>(count)
-            .map_err(|()| PartError::Io(io::ErrorKind::OutOfMemory.into()))?;
+            .map_err(|()| self.failed(io::ErrorKind::OutOfMemory.into()))?;
         // They are read here and there: small pages would cost a miss more each time.
         ask_for_huge_pages(&mut values);
-        let (start, size) = (self.at, count * size_of::<T>());
-        let pieces = values.chunks_mut(piece_values::<T>()).enumerate();
-        let read = |(): &mut (), (number, piece): (usize, &mut [T])| {
-            let first = number * piece_values::<T>();
-            let at = start + (first * size_of::<T>()) as u64;
-            let bytes: &mut [u8] = bytemuck::cast_slice_mut(piece);
-            self.file.read_exact_at(bytes, at).map_err(PartError::Io)?;
-            convert(first, piece);
-            Ok::<_, PartError>(())
-        };
-        pool::for_each(self.readers.threads, pieces, &self.readers.watch, |_| Ok(()), read)?;
-        self.at += size as u64;
-        Ok(values)
+        let step = step_values::<T>();
+        let mut results = vec![R::default(); count.div_ceil(step)];
+        let pieces = values.chunks_mut(PIECE_STEPS * step).zip(results.chunks_mut(PIECE_STEPS));
+        self.for_each(pieces.enumerate(), |(piece, (values, results))| {
+            let steps = values.chunks_mut(step).zip(results);
+            (piece * PIECE_STEPS..).zip(steps).try_for_each(|(number, (values, result))| {
+                self.read_at(number * step, values)?;
+                *result = visit(number * step, values)?;
+                Ok(())
+            })
+        })?;
+        self.skip(count * size_of::<T>());
+        Ok((values, results))
     }
+
+    /// What `visit` gives for each `step` of the next `count` values, which are neither kept nor
+    /// taken.
+    pub(super) fn visit<T: Pod, R: Clone + Default + Send>(
+        &self,
+        count: usize,
+        step: usize,
+        visit: impl Fn(&[T]) -> R + Sync,
+    ) -> Result<Vec<R>, PartError> {
+        let mut results = vec![R::default(); count.div_ceil(step)];
+        let pieces = results.chunks_mut(PIECE_STEPS);
+        self.for_each(pieces.enumerate(), |(piece, results)| {
+            let mut buffer = vec![T::zeroed(); step];
+            (piece * PIECE_STEPS..).zip(results).try_for_each(|(number, result)| {
+                let values = &mut buffer[..step.min(count - number * step)];
+                self.read_at(number * step, values)?;
+                *result = visit(values);
+                Ok(())
+            })
+        })?;
+        Ok(results)
+    }
+
+    fn for_each<I: Iterator + Send>(
+        &self,
+        pieces: I,
+        read: impl Fn(I::Item) -> Result<(), PartError> + Sync,
+    ) -> Result<(), PartError> {
+        let Readers { threads, watch } = self.readers;
+        pool::for_each(threads, pieces, &watch, |_| Ok(()), |(): &mut (), piece| read(piece))?;
+        Ok(())
+    }
+}
+
+/// The CRC-32 of values' bytes.
+pub(super) fn hasher<T: Pod>(values: &[T]) -> Hasher {
+    let mut hasher = Hasher::new();
+    hasher.update(bytemuck::cast_slice(values));
+    hasher
+}
+
+/// The CRC-32 of one part after the other.
+pub(super) fn combined(parts: impl IntoIterator<Item = Hasher>) -> Hasher {
+    let mut all = Hasher::new();
+    parts.into_iter().for_each(|part| all.combine(&part));
+    all
 }
 
 #[cfg(test)]
@@ -119,20 +185,23 @@ mod tests {
     #[test]
     fn parts_are_read_in_order_by_any_threads() {
         let mut file = tempfile::tempfile().unwrap();
-        let numbers: Vec<u64> = (0..(3 * PIECE_BYTES / 8) as u64 + 5).collect();
+        let numbers: Vec<u64> = (0..(3 * PIECE_STEPS * STEP_BYTES / 8) as u64 + 5).collect();
         file.write_all(b"head").unwrap();
         file.write_all(bytemuck::cast_slice(&numbers)).unwrap();
         file.write_all(b"tail").unwrap();
         for threads in [1, 2, 7, 400] {
             let threads = NonZeroUsize::new(threads).unwrap();
             let readers = Readers { threads, ..Readers::ONE };
-            let mut parts = Parts::new(file.try_clone().unwrap(), 4, readers);
+            let mut parts = Parts::new(file.try_clone().unwrap(), PathBuf::new(), 4, readers);
             assert!(parts.take::<u64>(0).unwrap().is_empty());
             assert_eq!(parts.take::<u64>(2).unwrap(), [0, 1]);
             assert_eq!(parts.take::<u64>(numbers.len() - 2).unwrap(), numbers[2..]);
             let error = parts.take::<u8>(5).unwrap_err();
             let is_short = |error: &io::Error| error.kind() == io::ErrorKind::UnexpectedEof;
-            assert!(matches!(&error, PartError::Io(error) if is_short(error)), "{error:?}");
+            assert!(
+                matches!(&error, PartError::Io { source, .. } if is_short(source)),
+                "{error:?}"
+            );
             assert_eq!(parts.take::<u8>(1).unwrap(), *b"t");
             parts.skip(1);
             assert_eq!(parts.take::<u8>(2).unwrap(), *b"il");
@@ -144,7 +213,7 @@ mod tests {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(b"part").unwrap();
         let readers = Readers { watch: || Err(Interrupted), ..Readers::ONE };
-        let error = Parts::new(file, 0, readers).take::<u8>(4).unwrap_err();
+        let error = Parts::new(file, PathBuf::new(), 0, readers).take::<u8>(4).unwrap_err();
         assert!(matches!(error, PartError::Stopped(Stopped::Interrupted(_))), "{error:?}");
     }
 }

@@ -43,11 +43,12 @@ impl TableError {
             _ => Self::Read { path, source },
         }
     }
+}
 
-    /// A part of `path` that is not read.
-    pub(super) fn of_part(path: PathBuf, error: PartError) -> Self {
+impl From<PartError> for TableError {
+    fn from(error: PartError) -> Self {
         match error {
-            PartError::Io(source) => Self::Read { path, source },
+            PartError::Io { path, source } => Self::Read { path, source },
             PartError::Stopped(stopped) => stopped.into(),
         }
     }

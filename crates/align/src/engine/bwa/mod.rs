@@ -146,8 +146,8 @@ impl BwaEngine {
     /// # Errors
     /// Why the certified path stays off.
     pub fn certify(&mut self, path: &Path, reads: Arc<CertifiedReads>) -> Result<(), NotCertified> {
-        let parts = self.index.parts();
-        let table = Arc::new(FastTable::read(path, parts.packed, parts.bases, self.readers)?);
+        let (IndexParts { packed, bases, .. }, crc) = (self.index.parts(), self.index.packed_crc());
+        let table = Arc::new(FastTable::read(path, packed, crc, bases, self.readers)?);
         if table.kmer_table().kmer_bases() <= self.settings.seeds.least_bases {
             self.kmer_table = OnceLock::from(Arc::clone(table.kmer_table()));
         }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use super::{IndexError, io_error};
 use crate::index::IndexPaths;
-use crate::index::packed::{ByteHistogram, pac_bytes};
+use crate::index::packed::{cg_bases, cumulative_counts, pac_bytes};
 
 /// Bytes of `.pac` read at a time.
 const READ_BYTES: usize = 1 << 20;
@@ -71,13 +71,13 @@ impl Pac {
 
     /// Symbol counts of `T`, from all bases.
     pub(super) fn cumulative_counts(&self) -> Result<[u64; 5], IndexError> {
-        let mut histogram = ByteHistogram::default();
+        let mut cg = 0;
         let mut packed = (&self.file.file).take(self.bases.div_ceil(4));
         let mut buffer = vec![0; READ_BYTES];
         loop {
             match packed.read(&mut buffer) {
-                Ok(0) => return Ok(histogram.cumulative_counts(self.bases)),
-                Ok(n) => histogram.add(&buffer[..n]),
+                Ok(0) => return Ok(cumulative_counts(self.bases, cg)),
+                Ok(n) => cg += cg_bases(&buffer[..n]),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(io_error(&self.file.path)(error)),
             }

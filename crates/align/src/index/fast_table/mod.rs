@@ -34,7 +34,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::kmer_table::{KmerTable, short_suffixes, symbol};
-use super::read::{Parts, Readers};
+use super::read::{Parts, Readers, combined};
 use super::table_error::TableError;
 
 pub(crate) use repeats::Repeats;
@@ -91,13 +91,15 @@ impl FastTable {
         self.repeats
     }
 
-    /// Reads `path`, the table of the genome whose packed forward strand is `packed`.
+    /// Reads `path`, the table of the genome whose packed forward strand is `packed`, with this
+    /// CRC-32.
     ///
     /// # Errors
     /// There is none, or it is not of this version and this genome, or damaged.
     pub(crate) fn read(
         path: &Path,
         packed: &[u8],
+        packed_crc: u32,
         bases: u64,
         readers: Readers,
     ) -> Result<Self, TableError> {
@@ -113,7 +115,6 @@ impl FastTable {
         if &header[..8] != MAGIC || word(24) as usize != SEED_BASES {
             return Err(version());
         }
-        let packed_crc = crc32fast::hash(packed);
         let same_bases = header[8..16] == bases.to_le_bytes();
         if !same_bases
             || word(16) != packed_crc
@@ -128,20 +129,12 @@ impl FastTable {
         if size != (HEADER_BYTES + 8 * carries + 4 * kmer_table + 8 * repeated) as u64 {
             return Err(damaged());
         }
-        let mut body = Parts::new(file, HEADER_BYTES as u64, readers);
-        let not_read = |error| TableError::of_part(path.to_owned(), error);
-        let carries: Vec<u64> = body.take(carries).map_err(not_read)?;
-        let rows: Vec<u32> = body.take(kmer_table).map_err(not_read)?;
-        let repeated: Vec<u64> = body.take(repeated).map_err(not_read)?;
-        let mut crc = crc32fast::Hasher::new();
-        let parts: [&[u8]; 3] = [
-            bytemuck::cast_slice(&carries),
-            bytemuck::cast_slice(&rows),
-            bytemuck::cast_slice(&repeated),
-        ];
-        parts.iter().for_each(|part| crc.update(part));
-        if crc.finalize() != word(32) {
-            return Err(TableError::Damaged(path.to_owned()));
+        let mut body = Parts::new(file, path.to_owned(), HEADER_BYTES as u64, readers);
+        let (carries, carries_crc) = body.take_with_crc(carries)?;
+        let (rows, rows_crc) = body.take_with_crc(kmer_table)?;
+        let (repeated, repeated_crc) = body.take_with_crc(repeated)?;
+        if combined([carries_crc, rows_crc, repeated_crc]).finalize() != word(32) {
+            return Err(damaged());
         }
         let short = short_suffixes(2 * bases, kmer_bases, |at| symbol(packed, bases, at));
         let kmer_table = Arc::new(KmerTable::new(kmer_bases, carries, rows.into(), short));

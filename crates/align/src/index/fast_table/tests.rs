@@ -96,16 +96,17 @@ proptest! {
         let mut bytes = Vec::new();
         table.write(&mut bytes).unwrap();
         std::fs::write(&path, &bytes).unwrap();
-        prop_assert_eq!(&FastTable::read(&path, &pac, packed.bases(), TWO).unwrap(), &table);
+        let read = || FastTable::read(&path, &pac, packed.crc(), packed.bases(), TWO);
+        prop_assert_eq!(&read().unwrap(), &table);
         // A flipped bit anywhere but in the header's unused end is found.
         let at = at.index(bytes.len());
         bytes[at] ^= 1 << (at % 8);
         std::fs::write(&path, &bytes).unwrap();
         let unused = (36..HEADER_BYTES).contains(&at);
-        prop_assert_eq!(FastTable::read(&path, &pac, packed.bases(), TWO).is_ok(), unused);
+        prop_assert_eq!(read().is_ok(), unused);
         bytes.truncate(at);
         std::fs::write(&path, &bytes).unwrap();
-        prop_assert!(FastTable::read(&path, &pac, packed.bases(), TWO).is_err());
+        prop_assert!(read().is_err());
     }
 }
 
@@ -117,8 +118,9 @@ fn a_table_of_another_genome_is_named() {
     let mut bytes = Vec::new();
     make(&one, 0, 1).write(&mut bytes).unwrap();
     std::fs::write(&path, &bytes).unwrap();
-    let error = FastTable::read(&path, &pac(&packed(&other)), 7, TWO).unwrap_err();
+    let other = packed(&other);
+    let error = FastTable::read(&path, &pac(&other), other.crc(), 7, TWO).unwrap_err();
     assert!(matches!(error, TableError::Foreign(_)), "{error}");
-    let missing = FastTable::read(&folder.path().join("y.fast"), &[], 7, TWO).unwrap_err();
+    let missing = FastTable::read(&folder.path().join("y.fast"), &[], 0, 7, TWO).unwrap_err();
     assert!(matches!(missing, TableError::Missing(_)), "{missing}");
 }

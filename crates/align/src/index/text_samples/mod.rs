@@ -36,9 +36,11 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use bytemuck::{Pod, Zeroable};
+use crc32fast::Hasher;
 
 use super::layout::Layout;
-use super::read::{Parts, Readers};
+use super::parts::Block;
+use super::read::{PartError, Parts, Readers, combined, hasher, step_values};
 use super::table_error::TableError;
 
 pub(super) use write::{Sampling, TextSampleStripe, TextSampleWriter};
@@ -94,23 +96,52 @@ pub(super) fn most_bytes(layout: Layout) -> u64 {
 /// The samples that were read.
 #[derive(Debug)]
 pub(super) struct TextSamples {
-    /// A word for each block of rows.
-    pub(super) words: Vec<u64>,
+    pub(super) words: RowWords,
     pub(super) low: Vec<u32>,
     pub(super) high: Vec<u8>,
     /// Log2 of what the places were divided by.
     pub(super) shift: u32,
 }
 
+/// The words that say which rows are sampled. They are in memory only as parts of the blocks.
+#[derive(Debug)]
+pub(super) struct RowWords {
+    parts: Parts,
+    /// Sampled rows before each step of blocks.
+    before: Vec<u64>,
+}
+
+impl RowWords {
+    /// Of the next `count` values; also returns their CRC-32.
+    pub(super) fn read(parts: Parts, count: usize) -> Result<(Self, Hasher), PartError> {
+        let ones = |word: &u64| u64::from(word.count_ones());
+        let look = |words: &[u64]| (words.iter().map(ones).sum(), hasher(words));
+        let steps: Vec<(u64, Hasher)> = parts.visit(count, step_values::<Block>(), look)?;
+        let before = steps.iter().scan(0, |before, (sampled, _)| {
+            *before += sampled;
+            Some(*before - sampled)
+        });
+        let words = Self { before: before.collect(), parts };
+        Ok((words, combined(steps.into_iter().map(|(_, crc)| crc))))
+    }
+
+    /// Those of a step of blocks, whose first is `first`; and how many rows before are sampled.
+    pub(super) fn of_step(&self, first: usize, count: usize) -> Result<(Vec<u64>, u64), PartError> {
+        let mut words = vec![0; count];
+        self.parts.read_at(first, &mut words)?;
+        Ok((words, self.before[first / step_values::<Block>()]))
+    }
+}
+
 impl TextSamples {
-    /// Reads `path`, for the index of this layout whose packed forward strand is `packed`.
+    /// Reads `path`, for the index of this layout whose packed forward strand has this CRC-32.
     ///
     /// # Errors
     /// There is none, or it is not of this version and this index, or damaged.
     pub(super) fn read(
         path: &Path,
         layout: Layout,
-        packed: &[u8],
+        packed_crc: u32,
         readers: Readers,
     ) -> Result<Self, TableError> {
         let path = || path.to_owned();
@@ -123,12 +154,12 @@ impl TextSamples {
         if header.magic != MAGIC {
             return Err(TableError::Version(path()));
         }
-        let Header { bases, packed_crc, stride_log2, sample_shift, samples, .. } = header;
+        let Header { stride_log2, sample_shift, samples, .. } = header;
         if header != header.sealed() || sample_shift > stride_log2 {
             return Err(TableError::Damaged(path()));
         }
-        if bases != layout.bases
-            || packed_crc != crc32fast::hash(packed)
+        if header.bases != layout.bases
+            || header.packed_crc != packed_crc
             || stride_log2 != u32::from(layout.stride_log2)
         {
             return Err(TableError::Foreign(path()));
@@ -136,14 +167,13 @@ impl TextSamples {
         if samples > layout.samples() || size != file_bytes(layout, sample_shift, samples) {
             return Err(TableError::Damaged(path()));
         }
-        let mut body = Parts::new(file, HEADER_BYTES, readers);
-        let not_read = |error| TableError::of_part(path(), error);
-        let words = body.take(layout.blocks() as usize).map_err(not_read)?;
-        let low = body.take(samples as usize).map_err(not_read)?;
         let has_high = sample_bytes(layout, sample_shift) > 4;
-        let high = body.take(if has_high { samples as usize } else { 0 }).map_err(not_read)?;
-        let crcs = [bytemuck::cast_slice(&words), bytemuck::cast_slice(&low), &high[..]]
-            .map(crc32fast::hash);
+        let mut body = Parts::new(file, path(), HEADER_BYTES, readers);
+        let (words, words_crc) = RowWords::read(body.clone(), layout.blocks() as usize)?;
+        body.skip(8 * layout.blocks() as usize);
+        let (low, low_crc) = body.take_with_crc(samples as usize)?;
+        let (high, high_crc) = body.take_with_crc(if has_high { samples as usize } else { 0 })?;
+        let crcs = [words_crc, low_crc, high_crc].map(Hasher::finalize);
         if crcs != [header.words_crc, header.low_crc, header.high_crc] {
             return Err(TableError::Damaged(path()));
         }
