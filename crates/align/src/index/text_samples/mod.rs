@@ -103,7 +103,8 @@ pub(super) struct TextSamples {
     pub(super) shift: u32,
 }
 
-/// The words that say which rows are sampled. They are in memory only as parts of the blocks.
+/// The words that say which rows are sampled. They are read twice, to be checked and counted, and
+/// for the blocks: so they are in memory only as parts of these.
 #[derive(Debug)]
 pub(super) struct RowWords {
     parts: Parts,
